@@ -1,0 +1,18 @@
+//! The one caller of `now()`. Everything that derives or decides is given its instants, so that tests run on invented
+//! time.
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::observe::Mono;
+
+/// The observer's clock now.
+pub fn mono() -> Mono {
+    let t = clock_gettime(ClockId::Boottime);
+    Mono((t.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(t.tv_nsec as u64))
+}
+
+/// This host's wall clock now, in seconds since the epoch.
+pub fn wall_secs() -> f64 {
+    let t = clock_gettime(ClockId::Realtime);
+    t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
+}

@@ -1,0 +1,187 @@
+//! The closed lists of words that verdicts use, with the label value of each.
+
+/// Makes an enum whose every variant has a label value, and the list of all variants.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$vmeta])* $variant,)+
+        }
+
+        impl $name {
+            /// All of them, in the order of their declaration.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// The label value.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text,)+
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// What can be wrong with a lock. Declared in the order of danger.
+    Signal {
+        /// Something renews although the holder lost liveness.
+        RenewalAfterLostLiveness = "renewal_after_lost_liveness",
+        /// The holder lost liveness and still owns the key.
+        HolderStale = "holder_stale",
+        /// A renewal that should have come did not.
+        RenewalOverdue = "renewal_overdue",
+        /// The key has no expiry although it should.
+        LeaseWithoutTtl = "lease_without_ttl",
+        /// A replica shows something else although it has the primary's offset.
+        ReplicaDiverged = "replica_diverged",
+        /// Held longer than it should be.
+        HeldTooLong = "held_too_long",
+    }
+}
+
+words! {
+    /// How a tenure ended.
+    Evidence {
+        /// Let go by its holder.
+        Released = "released",
+        /// The lease ran out.
+        Lapsed = "lapsed",
+        /// Somebody else wrote over it.
+        Overwritten = "overwritten",
+        /// The server evicted the key.
+        Evicted = "evicted",
+        /// The database was emptied.
+        Flushed = "flushed",
+        /// The primary changed or restarted.
+        Failover = "failover",
+        /// The server's clock jumped over the expiry.
+        ClockStep = "clock_step",
+        /// Cannot be told.
+        Unknown = "unknown",
+    }
+}
+
+words! {
+    /// Whether a holder lives. Declared from worst to best, `unknown` last.
+    Liveness {
+        /// Its process is gone or a zombie.
+        Dead = "dead",
+        /// Its name or pid now belongs to another process.
+        Replaced = "replaced",
+        /// Its process is stopped or its cgroup frozen.
+        Stopped = "stopped",
+        /// Its heartbeat stands still.
+        Frozen = "frozen",
+        /// No list of live workers names it.
+        Unlisted = "unlisted",
+        /// Seen alive.
+        Alive = "alive",
+        /// Cannot be told.
+        Unknown = "unknown",
+    }
+}
+
+impl Liveness {
+    /// Whether it means that liveness was lost.
+    pub fn is_lost(self) -> bool {
+        self < Liveness::Alive
+    }
+}
+
+words! {
+    /// What a coverage report is about.
+    Aspect {
+        /// Who holds it.
+        Holder = "holder",
+        /// The holder's heartbeat.
+        Heartbeat = "heartbeat",
+        /// The holder's process.
+        Process = "process",
+        /// The holder's stalls.
+        Stall = "stall",
+        /// The lease itself.
+        Lease = "lease",
+        /// The replicas' view of it.
+        Replicas = "replicas",
+        /// Votes of a quorum.
+        Quorum = "quorum",
+        /// Clocks.
+        Clock = "clock",
+        /// Fencing tokens.
+        Fencing = "fencing",
+        /// The event feed.
+        Events = "events",
+        /// The slow log.
+        Slowlog = "slowlog",
+        /// Renewals.
+        Renewals = "renewals",
+        /// How long it is held.
+        Hold = "hold",
+        /// Token changes.
+        Token = "token",
+    }
+}
+
+words! {
+    /// Why something cannot be judged.
+    BlindReason {
+        /// Nothing is configured that could tell.
+        NotConfigured = "not_configured",
+        /// The server or the kernel refuses us.
+        Permission = "permission",
+        /// The server, kernel or format has no such thing.
+        Unsupported = "unsupported",
+        /// hidepid, a namespace or a container hides it.
+        Hidden = "hidden",
+        /// The source does not answer.
+        Unreachable = "unreachable",
+        /// It is on another host.
+        ForeignHost = "foreign_host",
+        /// The token names nobody.
+        OpaqueToken = "opaque_token",
+        /// The token is the same for every acquire.
+        ReusableToken = "reusable_token",
+        /// Not seen long enough.
+        NoHistory = "no_history",
+    }
+}
+
+words! {
+    /// Where the lease length comes from.
+    LeaseSource {
+        /// The config.
+        Config = "config",
+        /// The format's default.
+        Format = "format",
+        /// Observed.
+        Learned = "learned",
+    }
+}
+
+words! {
+    /// How a replica differs.
+    DivergenceKind {
+        /// The replica lacks the key.
+        Missing = "missing",
+        /// The replica has a key that the primary lacks.
+        Extra = "extra",
+        /// The owners differ.
+        Owner = "owner",
+        /// The expiries differ.
+        Expiry = "expiry",
+        /// The replica's own clock has passed the expiry; not a divergence.
+        ExpiredByClock = "expired_by_clock",
+    }
+}
+
+words! {
+    /// What told that a worker lives or not.
+    LivenessSource {
+        /// Its process on this host.
+        Process = "process",
+        /// Its heartbeat.
+        Heartbeat = "heartbeat",
+    }
+}

@@ -1,0 +1,77 @@
+//! The one place where bytes from outside become text that may be printed, logged or used as a label.
+
+/// Longest text that is kept, in characters; a label of a megabyte helps nobody.
+pub const MAX_CHARS: usize = 256;
+
+/// Bytes as text: invalid UTF-8, control characters and the replacement character itself become `\xNN` escapes (so
+/// that two different names stay different), a backslash becomes two, and what is longer than [`MAX_CHARS`] is cut
+/// and marked by an ellipsis.
+pub fn text(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len().min(MAX_CHARS));
+    let mut chars = 0;
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if chars >= MAX_CHARS {
+                out.push('…');
+                return out;
+            }
+            match c {
+                '\\' => out.push_str("\\\\"),
+                c if c.is_control() || is_invisible(c) => {
+                    let mut buf = [0; 4];
+                    for b in c.encode_utf8(&mut buf).bytes() {
+                        out.push_str(&format!("\\x{b:02x}"));
+                    }
+                }
+                c => out.push(c),
+            }
+            chars += 1;
+        }
+        for b in chunk.invalid() {
+            if chars >= MAX_CHARS {
+                out.push('…');
+                return out;
+            }
+            out.push_str(&format!("\\x{b:02x}"));
+            chars += 1;
+        }
+    }
+    out
+}
+
+/// Characters that change how their neighbours are shown, or that cannot be seen at all.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffd}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn plain_names_stay_as_they_are() {
+        assert_eq!(text("lock:{orders} \"1\" ü".as_bytes()), "lock:{orders} \"1\" ü");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_written_out() {
+        assert_eq!(text(b"a\0b\nc\xffd"), "a\\x00b\\x0ac\\xffd");
+        assert_eq!(text("a\u{202e}b".as_bytes()), "a\\xe2\\x80\\xaeb");
+        assert_eq!(text(b"a\\x00"), "a\\\\x00");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_become_short_printable_text(bytes: Vec<u8>) {
+            let t = text(&bytes);
+            prop_assert!(!t.chars().any(char::is_control));
+            prop_assert!(t.chars().count() <= MAX_CHARS * 16 + 1);
+        }
+
+        #[test]
+        fn different_short_names_stay_different(a in proptest::collection::vec(any::<u8>(), 0..40), b in proptest::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert_eq!(text(&a) == text(&b), a == b);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Plain facts, each with the time it was taken. Nothing here reads anything, decides anything or knows a metric.
+//!
+//! Pollers make these, `derive` consumes them. A fact says what was seen ([`lock`], [`node`], [`worker`]) and when
+//! ([`time`]); what could not be seen is a value of its own, never a zero. [`label`] is the one place where bytes from
+//! outside become text that may be printed.
+
+pub mod label;
+pub mod lock;
+pub mod node;
+pub mod poll;
+pub mod time;
+pub mod worker;
+
+use std::sync::Arc;
+
+pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner, Token};
+pub use node::{NodeFacts, NodeRef, Role};
+pub use time::{Mono, ServerTime, Span};
+pub use worker::{HeartbeatRead, ProcessRead};
+
+/// A configured lock store, numbered by the run that polls it. A reload that changes a store gives it a new number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StoreId(pub u32);
+
+/// A watched key of a store, numbered by its poller and never reused within a [`StoreId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyId(pub u32);
+
+/// Everything that can reach `derive`.
+#[derive(Clone, Debug)]
+pub enum Observation {
+    /// A store's poller began; facts with its id follow. An earlier id of the same name is replaced, its state kept.
+    StoreStarted {
+        /// The id that the facts will carry.
+        store: StoreId,
+        /// The configured name.
+        name: Arc<str>,
+        /// When.
+        at: Mono,
+    },
+    /// A store is no longer configured.
+    StoreStopped {
+        /// Its id.
+        store: StoreId,
+    },
+    /// A key is watched from now on.
+    KeyWatched(lock::KeyWatched),
+    /// A pattern's key was absent for the whole retention and is no longer watched.
+    KeyForgotten {
+        /// Its store.
+        store: StoreId,
+        /// Its id.
+        key: KeyId,
+    },
+    /// How many keys a store's patterns found and did not watch, by reason; replaces the earlier numbers.
+    KeysDropped {
+        /// The store.
+        store: StoreId,
+        /// `max_locks`, `duplicate_name`; the whole set each time.
+        counts: Vec<(&'static str, u64)>,
+    },
+    /// One atomic read of some keys of one node.
+    Batch(BatchRead),
+    /// What a node says of itself (`INFO`), taken after the reads of a sweep or right after connecting.
+    Node(Box<NodeFacts>),
+    /// A node could not be reached or refused us.
+    NodeFailed(node::NodeFailed),
+    /// A sweep over all keys of a node ended.
+    SweepDone(node::SweepDone),
+    /// A poll of a target ended; tells about the exporter, not about locks.
+    Poll(poll::PollDone),
+    /// One read of a worker's heartbeat.
+    Heartbeat(HeartbeatRead),
+    /// One look at a worker's process or processes.
+    Process(ProcessRead),
+}

@@ -1,0 +1,294 @@
+//! One immutable snapshot: what is known at an instant, sorted by name and unique, ready to print. `None` is "not
+//! known or not judged" and is never printed. Made from [`crate::derive`]; knows no metric name and no format.
+
+use std::sync::Arc;
+
+use crate::config::SeriesTier;
+pub use crate::derive::{
+    Aspect, BlindReason, DivergenceKind, Evidence, LeaseSource, Liveness, LivenessSource, Signal,
+};
+use crate::observe::Mono;
+use crate::observe::node::FailReason;
+use crate::observe::worker::ProcessState;
+
+/// Everything that is known at one instant. Ages are seconds on the observer's clock as of `taken`.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// Counts the snapshots.
+    pub generation: u64,
+    /// When it was made.
+    pub taken: Mono,
+    /// The same on this host's wall clock, seconds since the epoch.
+    pub taken_wall: f64,
+    /// Stores by name.
+    pub stores: Vec<StoreView>,
+    /// Workers by name.
+    pub workers: Vec<WorkerView>,
+    /// Pollers by kind and target.
+    pub pollers: Vec<PollerView>,
+}
+
+/// One lock store.
+#[derive(Clone, Debug)]
+pub struct StoreView {
+    /// The `store` label.
+    pub name: Arc<str>,
+    /// Whether its locks were read within three intervals. When not, nothing that rests on them is printed.
+    pub fresh: bool,
+    /// Its nodes by address.
+    pub nodes: Vec<NodeView>,
+    /// Its locks by name.
+    pub locks: Vec<LockView>,
+    /// Largest number of nodes of one replication lineage that say master.
+    pub primaries: Option<u64>,
+    /// The primary changed.
+    pub failovers: u64,
+    /// Ends by evidence, in the order of `Evidence::ALL`.
+    pub lease_ends: Vec<(Evidence, u64)>,
+    /// Locks held and free.
+    pub held: u64,
+    /// See `held`.
+    pub free: u64,
+    /// Locks not watched, by reason; every reason is there.
+    pub dropped: Vec<(&'static str, u64)>,
+    /// Holders beyond `max_workers`.
+    pub workers_dropped: u64,
+    /// Locks with each signal up, for signals that at least one lock can be judged for.
+    pub flagged: Vec<(Signal, u64)>,
+    /// Locks that cannot be judged, for every aspect and reason that can occur in this version.
+    pub blind: Vec<(Aspect, BlindReason, u64)>,
+}
+
+/// One Redis or Valkey node.
+#[derive(Clone, Debug)]
+pub struct NodeView {
+    /// The `addr` label.
+    pub addr: Arc<str>,
+    /// The last poll succeeded.
+    pub up: bool,
+    /// Its facts; `None` until the first and after three intervals without.
+    pub facts: Option<NodeFactsView>,
+    /// Commands in use and whether each was refused.
+    pub permissions: Vec<(&'static str, bool)>,
+    /// Run id changes seen.
+    pub restarts: u64,
+    /// Comparisons of a lock with a replica that were tried and those not decided in time; on replicas only.
+    pub confirmations: Option<(u64, u64)>,
+    /// Server clock steps seen: forward, backward.
+    pub clock_steps: (u64, u64),
+    /// The last step in seconds.
+    pub clock_step_seconds: Option<f64>,
+}
+
+/// What is known of a node while its facts are fresh.
+#[derive(Clone, Debug)]
+pub struct NodeFactsView {
+    /// Server version.
+    pub version: Arc<str>,
+    /// `redis` or `valkey`.
+    pub flavor: Arc<str>,
+    /// `standalone`, `sentinel`, `cluster`.
+    pub mode: Arc<str>,
+    /// Eviction policy, empty if not shown.
+    pub maxmemory_policy: Arc<str>,
+    /// `master`, `replica`, `sentinel` or `unknown`.
+    pub role: &'static str,
+    /// Primary offset minus replica offset, on replicas.
+    pub lag_bytes: Option<u64>,
+    /// On replicas.
+    pub link_up: Option<bool>,
+    /// On primaries.
+    pub connected_replicas: Option<u64>,
+    /// On primaries.
+    pub min_replicas_to_write: Option<u64>,
+    /// Append-only file on.
+    pub durable: Option<bool>,
+    /// Policy and memory limit let lock keys be evicted.
+    pub evicts_locks: Option<bool>,
+    /// Tightest recent round trip.
+    pub rtt_seconds: Option<f64>,
+    /// Server clock minus this host's, and the half-width of the interval that must contain it.
+    pub clock_offset: Option<(f64, f64)>,
+    /// `TIME` does not advance.
+    pub clock_frozen: Option<bool>,
+    /// Restarted without durable data less than the longest lease ago.
+    pub restart_unsafe: Option<bool>,
+    /// `evicted_keys`.
+    pub evicted_keys: Option<u64>,
+    /// `expired_keys`.
+    pub expired_keys: Option<u64>,
+    /// `total_connections_received`.
+    pub connections_received: Option<u64>,
+    /// `rejected_connections`.
+    pub rejected_connections: Option<u64>,
+}
+
+/// One lock.
+#[derive(Clone, Debug)]
+pub struct LockView {
+    /// The `lock` label.
+    pub name: Arc<str>,
+    /// The key, printable.
+    pub key: Arc<str>,
+    /// Registry name of its format; empty until seen held.
+    pub format: &'static str,
+    /// Where its lease length comes from; `None` until known.
+    pub lease_source: Option<LeaseSource>,
+    /// Which series to print; `None` for a `flagged` lock without a flag.
+    pub tier: Option<SeriesTier>,
+    /// Read within three intervals and judged since the last break. When not, no series of it is printed.
+    pub fresh: bool,
+    /// Held, free, or not known.
+    pub held: Option<bool>,
+    /// Who holds it now.
+    pub holders: Vec<HolderView>,
+    /// Who held it before, and how that ended.
+    pub previous: Option<(Arc<str>, Evidence)>,
+    /// Age of the present tenure.
+    pub held_seconds: Option<f64>,
+    /// Its begin on the server's clock.
+    pub held_since_timestamp: Option<f64>,
+    /// PTTL in seconds.
+    pub remaining_seconds: Option<f64>,
+    /// L.
+    pub length_seconds: Option<f64>,
+    /// E on the server's clock.
+    pub expiry_timestamp: Option<f64>,
+    /// Since the last renewal or the acquisition.
+    pub renewal_age_seconds: Option<f64>,
+    /// The same instant on the server's clock.
+    pub last_renewal_timestamp: Option<f64>,
+    /// P.
+    pub renewal_period_seconds: Option<f64>,
+    /// Least remaining/L just before a renewal in the last hour.
+    pub least_margin_ratio: Option<f64>,
+    /// Longest stall the lease survives.
+    pub stall_budget_seconds: Option<f64>,
+    /// Counters.
+    pub counts: LockCounts,
+    /// Each signal: up, down or not judged.
+    pub signals: Vec<(Signal, Option<bool>)>,
+    /// Rises of each signal.
+    pub rises: Vec<(Signal, u64)>,
+    /// Worst liveness of its holders; `None` while free.
+    pub liveness: Option<Liveness>,
+    /// Since liveness was lost.
+    pub lost_seconds: Option<f64>,
+    /// Last renewal minus last heartbeat.
+    pub renewal_minus_heartbeat_seconds: Option<f64>,
+    /// How long the last tenure outlived its holder's death.
+    pub overrun_seconds: Option<f64>,
+    /// 99th percentile of ended holds.
+    pub typical_hold_seconds: Option<f64>,
+    /// Replicas that differ now.
+    pub divergences: Vec<(Arc<str>, DivergenceKind)>,
+    /// What is configured and cannot be judged now.
+    pub coverage_lost: Vec<(Aspect, BlindReason)>,
+    /// The last transitions, oldest first, bounded.
+    pub transitions: Vec<TransitionView>,
+}
+
+/// One holder of a lock.
+#[derive(Clone, Debug)]
+pub struct HolderView {
+    /// The worker's name, empty if not attributable.
+    pub worker: Arc<str>,
+    /// Fingerprint of its token; for API and evidence only.
+    pub fingerprint: String,
+    /// Hold count.
+    pub count: u64,
+    /// Its liveness.
+    pub liveness: Liveness,
+}
+
+/// Counters of a lock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockCounts {
+    /// Acquisitions seen.
+    pub acquisitions: u64,
+    /// Renewals seen.
+    pub renewals: u64,
+    /// Renewals that came after the lock was overdue.
+    pub late_renewals: u64,
+    /// Renewals after the holder lost liveness.
+    pub renewals_after_lost_liveness: u64,
+    /// Ends: released, lapsed, overwritten, unknown.
+    pub ends: Vec<(Evidence, u64)>,
+    /// Leases that ran out under a holder, by its liveness (alive, stopped, frozen); `None` where holders cannot be
+    /// seen.
+    pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
+    /// Seconds free.
+    pub free_seconds: f64,
+}
+
+/// Something that happened to a lock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransitionView {
+    /// Seconds before the snapshot.
+    pub age_seconds: f64,
+    /// What, in one word such as `acquired`, `renewed_late`, `released`, `holder_stale`.
+    pub what: &'static str,
+    /// More, for a person; no secrets.
+    pub detail: String,
+}
+
+/// One worker.
+#[derive(Clone, Debug)]
+pub struct WorkerView {
+    /// The `worker` label.
+    pub name: Arc<str>,
+    /// Which series to print.
+    pub tier: SeriesTier,
+    /// Alive by each source that ever saw it, and seconds since that source lost it.
+    pub sources: Vec<(LivenessSource, bool, Option<f64>)>,
+    /// Advances seen; `None` without a heartbeat.
+    pub heartbeats: Option<u64>,
+    /// Age of the last advance.
+    pub heartbeat_age_seconds: Option<f64>,
+    /// From which age it counts as frozen.
+    pub frozen_after_seconds: Option<f64>,
+    /// Process facts while fresh.
+    pub process: Option<WorkerProcessView>,
+    /// The process was seen and is gone now.
+    pub process_gone: bool,
+    /// (pid, start time) changes; `None` if no process was ever seen.
+    pub restarts: Option<u64>,
+    /// `process` or `heartbeat`, and why it cannot be judged.
+    pub coverage_lost: Vec<(&'static str, &'static str)>,
+}
+
+/// A worker's process.
+#[derive(Clone, Debug)]
+pub struct WorkerProcessView {
+    /// Its state.
+    pub state: ProcessState,
+    /// Since its start.
+    pub uptime_seconds: f64,
+    /// Threads.
+    pub threads: u64,
+    /// Resident memory.
+    pub resident_bytes: u64,
+    /// CPU time; never falls while the process is the same.
+    pub cpu_seconds: f64,
+    /// Cgroup frozen.
+    pub frozen: Option<bool>,
+}
+
+/// One poller and its target.
+#[derive(Clone, Debug, Default)]
+pub struct PollerView {
+    /// `redis`, `process`, `heartbeat`.
+    pub poller: &'static str,
+    /// The node's address, or the worker group's name.
+    pub target: Arc<str>,
+    /// Configured interval.
+    pub interval_seconds: f64,
+    /// Work and waiting of the last poll.
+    pub duration_seconds: Option<f64>,
+    /// Wall clock of the last success.
+    pub last_success_timestamp: Option<f64>,
+    /// Polls.
+    pub polls: u64,
+    /// Failures by reason, every reason.
+    pub failures: Vec<(FailReason, u64)>,
+}
