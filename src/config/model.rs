@@ -152,6 +152,8 @@ pub struct LockRules {
     pub always_held: bool,
     /// How a token names its worker, host, pid and thread (named groups of these names).
     pub holder: Option<Pattern>,
+    /// Configured by its `key`; a lock found by a pattern may turn out to be something else.
+    pub by_key: bool,
 }
 
 /// Whether a token tells two acquires of one holder apart.

@@ -1,6 +1,35 @@
-//! Pure state machines: facts in, verdicts and wanted reads out. No I/O, no clock, no log; `../shared/verdicts.md` is
-//! what they must do.
+//! Pure state machines: facts in, verdicts and wanted reads out. No I/O, no clock, no log: the same facts always give
+//! the same verdicts, so all of it is tested on invented time.
+//!
+//! [`State::step`] takes every fact. From the bottom: a [`clock`] per node, [`lock`]s with their [`tenure`]s, lease
+//! lengths, renewal [`habit`], [`ends`] and [`replica`] comparisons; [`workers`] with [`heartbeat`] and [`process`];
+//! a [`store`] decides which reads count.
 
+pub mod clock;
+pub mod ends;
+pub mod habit;
+pub mod heartbeat;
+pub mod holds;
+pub mod lease;
+pub mod lock;
+pub mod loss;
+pub mod margin;
+pub mod node;
+pub mod polls;
+pub mod process;
+pub mod replica;
+pub mod signals;
+pub mod state;
+pub mod store;
+pub mod tenure;
+pub mod wanted;
 pub mod words;
+pub mod worker;
+pub mod workers;
 
+#[cfg(test)]
+mod tests;
+
+pub use state::{Rules, State, ToWatch};
+pub use wanted::{Effects, Notice, Wanted, Weight};
 pub use words::*;

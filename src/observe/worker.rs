@@ -46,6 +46,8 @@ pub enum Beat {
 pub struct ProcessRead {
     /// The worker's name.
     pub worker: Arc<str>,
+    /// The pid that was looked for because an owner token names it.
+    pub token_pid: Option<i32>,
     /// When it was looked at.
     pub span: Span,
     /// What was there.

@@ -1,7 +1,14 @@
 //! One immutable snapshot: what is known at an instant, sorted by name and unique, ready to print. `None` is "not
 //! known or not judged" and is never printed. Made from [`crate::derive`]; knows no metric name and no format.
 
+mod build;
+mod coverage;
+mod lock;
+
 use std::sync::Arc;
+
+pub use build::Instant;
+pub use coverage::BLIND;
 
 use crate::config::SeriesTier;
 pub use crate::derive::{

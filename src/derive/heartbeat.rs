@@ -1,0 +1,309 @@
+//! One worker's heartbeat: its age, its usual beat, and whether it stands still.
+//!
+//! Ages lie between reads, never between a read and now: an exporter, a network or a source that was away says
+//! nothing about the worker.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::loss::Loss;
+use super::words::Liveness;
+use crate::observe::worker::Beat;
+use crate::observe::{Mono, Span};
+
+/// Gaps remembered.
+const GAPS: usize = 8;
+/// The least default for `frozen_after`.
+const LEAST_FROZEN_AFTER: f64 = 10.0;
+
+/// What is known of a heartbeat.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeat {
+    /// Advances seen.
+    pub advances: u64,
+    mark: Option<u64>,
+    /// End of the read that showed the last advance; the first read of a value counts as one.
+    last_advance: Option<Mono>,
+    last_good: Option<Span>,
+    gaps: VecDeque<f32>,
+    /// A read failed or was late since the last good one.
+    broken: bool,
+    /// The value was seen to change, or it has an expiry of its own: a constant without either is no heartbeat.
+    lives: bool,
+    loss: Option<Loss>,
+    /// First advance after a loss; the loss is over for good with the next one soon after.
+    returning: Option<Mono>,
+    returned: bool,
+    /// The last read's failure, if it failed.
+    pub failed: bool,
+}
+
+/// What the config and the poll interval say.
+#[derive(Clone, Copy, Debug)]
+pub struct BeatRules {
+    /// Configured threshold.
+    pub frozen_after: Option<Duration>,
+    /// Time between two reads.
+    pub poll: Duration,
+}
+
+impl Heartbeat {
+    /// Takes one read. Returns whether the loss is news.
+    pub fn read(&mut self, span: Span, beat: &Beat, rules: BeatRules) -> bool {
+        if matches!(beat, Beat::Failed { .. }) {
+            self.broken = true;
+            self.failed = true;
+            return false;
+        }
+        self.failed = false;
+        let late = self.last_good.is_some_and(|g| span.sent.since(g.done) > rules.poll * 4);
+        let broken = std::mem::take(&mut self.broken) || late;
+        self.last_good = Some(span);
+        if let Beat::Value { expires: true, .. } | Beat::Success = beat {
+            self.lives = true;
+        }
+        let advanced = match *beat {
+            Beat::Success => true,
+            Beat::Value { mark, .. } => {
+                let before = self.mark.replace(mark);
+                before != Some(mark) && {
+                    // The first value ever is a position, not an advance.
+                    self.lives |= before.is_some();
+                    self.advances += u64::from(before.is_some());
+                    true
+                }
+            }
+            Beat::None | Beat::Failed { .. } => false,
+        };
+        if matches!(beat, Beat::Success) {
+            self.advances += 1;
+        }
+        if advanced {
+            self.advance(span, broken, rules);
+        } else if broken && self.loss.is_none() && self.last_advance.is_some() {
+            self.last_advance = Some(span.done);
+        }
+        let news = self.loss.is_none() && self.is_frozen(rules);
+        if news {
+            let beat = self.usual_beat(rules);
+            let t_lost =
+                self.last_advance.unwrap_or(span.sent).plus(Duration::from_secs_f64(2.0 * beat));
+            self.loss = Some(Loss { since: t_lost, shown: span.done });
+            self.returning = None;
+            self.returned = false;
+        }
+        news
+    }
+
+    fn advance(&mut self, span: Span, broken: bool, rules: BeatRules) {
+        let frozen_after = self.frozen_after(rules);
+        if let Some(before) = self.last_advance.filter(|_| !broken && self.loss.is_none()) {
+            let gap = span.done.secs_since(before);
+            if self.advances > 0 && gap <= frozen_after {
+                if self.gaps.len() == GAPS {
+                    self.gaps.pop_front();
+                }
+                self.gaps.push_back(gap as f32);
+            }
+        }
+        match self.returning {
+            Some(first) if self.loss.is_none() => {
+                self.returned |= span.done.secs_since(first) <= frozen_after;
+                self.returning = Some(span.done);
+            }
+            _ if self.loss.is_some() => self.returning = Some(span.done),
+            _ => {}
+        }
+        self.loss = None;
+        self.last_advance = Some(span.done);
+    }
+
+    fn is_frozen(&self, rules: BeatRules) -> bool {
+        self.is_judged(rules) && self.age().is_some_and(|a| a > self.frozen_after(rules))
+    }
+
+    /// Whether anything can be said: a heart that beats, and a threshold it can keep.
+    pub fn is_judged(&self, rules: BeatRules) -> bool {
+        self.lives && self.last_advance.is_some() && self.is_threshold_sane(rules)
+    }
+
+    /// A configured threshold under two usual beats would call every healthy pause a loss.
+    pub fn is_threshold_sane(&self, rules: BeatRules) -> bool {
+        match (rules.frozen_after, self.longest_gap()) {
+            (Some(f), Some(gap)) => f.as_secs_f64() >= 2.0 * gap,
+            _ => true,
+        }
+    }
+
+    fn longest_gap(&self) -> Option<f64> {
+        self.gaps.iter().copied().max_by(f32::total_cmp).map(f64::from)
+    }
+
+    /// Seconds from which it counts as frozen.
+    pub fn frozen_after(&self, rules: BeatRules) -> f64 {
+        rules.frozen_after.map_or_else(
+            || {
+                LEAST_FROZEN_AFTER
+                    .max(3.0 * self.longest_gap().unwrap_or(0.0))
+                    .max(3.0 * rules.poll.as_secs_f64())
+            },
+            |f| f.as_secs_f64(),
+        )
+    }
+
+    /// Longest of the last gaps, else a third of the threshold.
+    pub fn usual_beat(&self, rules: BeatRules) -> f64 {
+        self.longest_gap().unwrap_or_else(|| self.frozen_after(rules) / 3.0)
+    }
+
+    /// Seconds from the last advance to the last good read; `None` before the first.
+    pub fn age(&self) -> Option<f64> {
+        Some(self.last_good?.sent.secs_since(self.last_advance?).max(0.0))
+    }
+
+    /// End of the read that showed the last advance.
+    pub fn last_advance(&self) -> Option<Mono> {
+        self.last_advance
+    }
+
+    /// The loss, while it lasts.
+    pub fn loss(&self) -> Option<Loss> {
+        self.loss
+    }
+
+    /// Whether a loss ended and a second advance came soon after the first.
+    pub fn has_returned(&self) -> bool {
+        self.returned
+    }
+
+    /// Alive, frozen or unknown.
+    pub fn liveness(&self, rules: BeatRules) -> Liveness {
+        if self.loss.is_some() {
+            Liveness::Frozen
+        } else if self.is_judged(rules) {
+            Liveness::Alive
+        } else {
+            Liveness::Unknown
+        }
+    }
+
+    /// Whether this source ever saw the worker.
+    pub fn was_seen(&self) -> bool {
+        self.last_advance.is_some() && self.lives
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: BeatRules =
+        BeatRules { frozen_after: Some(Duration::from_secs(3)), poll: Duration::from_millis(500) };
+
+    fn at(seconds: f64) -> Span {
+        Span { sent: Mono::from_secs_f64(seconds), done: Mono::from_secs_f64(seconds + 0.001) }
+    }
+
+    fn value(mark: u64) -> Beat {
+        Beat::Value { mark, expires: false }
+    }
+
+    fn failed() -> Beat {
+        Beat::Failed { reason: crate::observe::node::FailReason::Timeout, detail: String::new() }
+    }
+
+    fn beating_until(seconds: u32) -> Heartbeat {
+        let mut h = Heartbeat::default();
+        for k in 0..seconds * 2 {
+            h.read(at(f64::from(k) / 2.0), &value(u64::from(k / 2)), RULES);
+        }
+        h
+    }
+
+    #[test]
+    fn it_freezes_after_the_threshold_and_not_before() {
+        let mut h = beating_until(10);
+        for k in 20..=23 {
+            assert!(!h.read(at(f64::from(k) / 2.0), &value(9), RULES), "at {k}");
+        }
+        assert!(!h.read(at(12.0), &value(9), RULES));
+        assert!(h.read(at(12.5), &value(9), RULES));
+        assert_eq!(h.liveness(RULES), Liveness::Frozen);
+        // T_lost: two usual beats after the last advance, which the read at 9 s showed.
+        let since = h.loss().unwrap().since.secs_since(Mono(0));
+        assert!((since - 11.0).abs() < 0.01, "{since}");
+    }
+
+    #[test]
+    fn an_outage_of_its_source_restarts_the_age() {
+        let mut h = beating_until(10);
+        for k in 20..50 {
+            h.read(at(f64::from(k) / 2.0), &failed(), RULES);
+        }
+        h.read(at(25.0), &value(9), RULES);
+        assert_eq!(h.liveness(RULES), Liveness::Alive);
+        assert!(h.age().unwrap() < 0.01);
+    }
+
+    #[test]
+    fn a_pause_of_the_observer_restarts_the_age() {
+        let mut h = beating_until(10);
+        assert!(!h.read(at(70.0), &value(9), RULES));
+        assert_eq!(h.liveness(RULES), Liveness::Alive);
+    }
+
+    #[test]
+    fn a_worker_lost_before_the_outage_stays_lost_unless_its_value_changed() {
+        let mut h = beating_until(10);
+        for k in 20..30 {
+            h.read(at(f64::from(k) / 2.0), &value(9), RULES);
+        }
+        assert_eq!(h.liveness(RULES), Liveness::Frozen);
+        h.read(at(20.0), &failed(), RULES);
+        h.read(at(25.0), &value(9), RULES);
+        assert_eq!(h.liveness(RULES), Liveness::Frozen);
+        h.read(at(25.5), &value(10), RULES);
+        assert_eq!(h.liveness(RULES), Liveness::Alive);
+        assert!(!h.has_returned());
+        h.read(at(26.5), &value(11), RULES);
+        assert!(h.has_returned());
+    }
+
+    #[test]
+    fn a_constant_is_no_heartbeat_but_a_session_key_is() {
+        let mut h = Heartbeat::default();
+        for k in 0..40 {
+            h.read(at(f64::from(k)), &value(7), RULES);
+        }
+        assert_eq!(h.liveness(RULES), Liveness::Unknown);
+        let mut h = Heartbeat::default();
+        for k in 0..10 {
+            h.read(at(f64::from(k) / 2.0), &Beat::Success, RULES);
+        }
+        for k in 10..20 {
+            h.read(at(f64::from(k) / 2.0), &Beat::None, RULES);
+        }
+        assert_eq!(h.liveness(RULES), Liveness::Frozen);
+    }
+
+    #[test]
+    fn a_long_loss_is_not_learned_as_the_usual_beat() {
+        let mut h = beating_until(10);
+        for k in 20..200 {
+            h.read(at(f64::from(k) / 2.0), &value(9), RULES);
+        }
+        h.read(at(100.0), &value(10), RULES);
+        assert!(h.usual_beat(RULES) < 1.1, "{}", h.usual_beat(RULES));
+        assert!(h.is_judged(RULES));
+    }
+
+    #[test]
+    fn a_threshold_under_two_usual_beats_is_not_judged() {
+        let mut h = Heartbeat::default();
+        for k in 0..10 {
+            h.read(at(f64::from(k) * 2.0), &value(k as u64), RULES);
+        }
+        assert_eq!(h.liveness(RULES), Liveness::Unknown);
+        assert!(!h.is_threshold_sane(RULES));
+    }
+}

@@ -1,0 +1,49 @@
+//! The lease length L of a lock: configured, else learned from its tenures, else the format's default.
+
+use std::collections::VecDeque;
+
+use super::tenure::Tenure;
+use super::words::LeaseSource;
+use crate::config::LockRules;
+
+/// Earlier tenures remembered. A maximum for ever would be falsified by one long call or one backward clock step.
+const TENURES: usize = 16;
+
+/// What earlier tenures taught.
+#[derive(Clone, Debug, Default)]
+pub struct LeaseHistory {
+    lengths: VecDeque<i64>,
+}
+
+impl LeaseHistory {
+    /// Takes an ended tenure.
+    pub fn learn(&mut self, tenure: &Tenure) {
+        let Some(largest) = tenure.largest else { return };
+        if self.lengths.len() == TENURES {
+            self.lengths.pop_front();
+        }
+        self.lengths.push_back(largest);
+    }
+
+    fn median(&self) -> Option<i64> {
+        let mut sorted: Vec<i64> = self.lengths.iter().copied().collect();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied()
+    }
+
+    /// L in microseconds of the present tenure (or of the next, while free), and where it comes from.
+    pub fn length(&self, rules: &LockRules, tenure: Option<&Tenure>) -> Option<(i64, LeaseSource)> {
+        if let Some(l) = rules.lease {
+            return Some((i64::try_from(l.as_micros()).unwrap_or(i64::MAX), LeaseSource::Config));
+        }
+        let own = tenure.and_then(|t| t.largest);
+        let learned = match tenure {
+            Some(t) if t.is_seen_begin() => own,
+            _ => own.max(self.median()),
+        };
+        learned.map(|l| (l, LeaseSource::Learned)).or_else(|| {
+            let default = tenure?.value.default_lease?;
+            Some((i64::try_from(default.as_micros()).ok()?, LeaseSource::Format))
+        })
+    }
+}

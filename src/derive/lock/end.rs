@@ -1,0 +1,231 @@
+//! Where tenures begin and end, and how an end is settled.
+
+use std::collections::VecDeque;
+
+use super::write::learn_largest;
+use super::{Lock, Next, Phase, ReadContext, expired_under_index};
+use crate::config::TokenKind;
+use crate::derive::ends::{After, PendingEnd};
+use crate::derive::tenure::{Seen, Tenure, Write};
+use crate::derive::wanted::{Effects, Weight};
+use crate::derive::words::{Evidence, Liveness, Signal};
+use crate::derive::workers::Workers;
+use crate::observe::{Expiry, Mono, ServerTime};
+
+/// Ends that may wait at once; more than one or two means that the node gives no facts.
+const MOST_PENDING: usize = 8;
+
+impl Lock {
+    /// The owner seen before is not there (any more), and `next`, if any, is.
+    pub(super) fn change_owner(
+        &mut self,
+        next: Option<Next>,
+        is_broken: bool,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        match std::mem::replace(&mut self.phase, Phase::Unseen) {
+            Phase::Held(tenure) => {
+                let liveness = self.judged_liveness(&tenure, workers);
+                self.end_tenure(*tenure, next.as_ref(), is_broken, liveness, c, workers, fx);
+            }
+            Phase::Free { since } if next.is_none() => {
+                self.phase = Phase::Free { since };
+                return;
+            }
+            _ => {}
+        }
+        match next {
+            None => self.phase = Phase::Free { since: c.seen.span.done },
+            Some(next) => self.begin_tenure(next, is_broken, c, workers, fx),
+        }
+    }
+
+    fn begin_tenure(
+        &mut self,
+        next: Next,
+        is_broken: bool,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let (owner, count, value, expiry) = next;
+        let after = self.seen.filter(|_| !is_broken);
+        // Held at our first look: it was acquired before we came.
+        if self.seen.is_some() {
+            self.counts.acquisitions += 1;
+        }
+        if owner.is_some() {
+            self.value = Some(value.clone());
+        }
+        if let Some(o) = &owner {
+            for p in &mut self.pending {
+                let is_early = match p.expiry {
+                    Expiry::At(e) => c.seen.time < e,
+                    Expiry::Never => true,
+                };
+                p.has_returned |= is_early && p.token.as_ref() == Some(&o.token) && !is_broken;
+            }
+        }
+        let worker = owner
+            .as_ref()
+            .and_then(|o| workers.attach(o, (self.store, self.key), c.seen.span.done, fx));
+        let mut tenure = Tenure {
+            owner,
+            worker,
+            value,
+            count,
+            first: c.seen,
+            begun_after: after.map(|s| s.span.done),
+            last: c.seen,
+            expiry,
+            write: Write { after: after.map(|s| (s.span.done, s.time)), shown: c.seen, expiry },
+            renewals: 0,
+            largest: None,
+            shortened: false,
+            endless_since: (expiry == Expiry::Never).then_some(c.seen.time),
+            overdue: None,
+            recent: VecDeque::new(),
+            replaced: None,
+            renewed_after_process: false,
+            renewed_after_beat: false,
+            aligned: None,
+        };
+        if after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
+            learn_largest(&mut tenure, c.seen);
+        }
+        let who = tenure.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
+        self.phase = Phase::Held(Box::new(tenure));
+        let what = if self.seen.is_some() { "acquired" } else { "found_held" };
+        self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn end_tenure(
+        &mut self,
+        tenure: Tenure,
+        next: Option<&Next>,
+        is_broken: bool,
+        liveness: (Liveness, Option<Mono>),
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let lease = self.leases.length(&self.rules, Some(&tenure)).map(|(l, _)| l);
+        let held = midpoint(tenure.last, c.seen).secs_since(tenure.first.span.done).max(0.0);
+        let kind = self.rules.token.unwrap_or(tenure.value.tokens);
+        if let Some(p) = self.habit.first_period()
+            && held > p
+            && !is_broken
+        {
+            self.habit.learn_tenure(tenure.renewals > 0);
+        }
+        self.leases.learn(&tenure);
+        self.overrun = match liveness {
+            (Liveness::Dead, Some(lost)) => {
+                Some(midpoint(tenure.last, c.seen).secs_since(lost).max(0.0))
+            }
+            _ => None,
+        };
+        if let Some(w) = &tenure.worker {
+            workers.detach(w, (self.store, self.key), c.seen.span.done);
+        }
+        let successor_at = next.and_then(|(_, _, _, e)| match (e, lease) {
+            (Expiry::At(e), Some(l)) => Some(e.plus_micros(-l)),
+            _ => None,
+        });
+        if self.pending.len() >= MOST_PENDING {
+            self.pending.remove(0);
+            self.counts.ends[Evidence::Unknown as usize] += 1;
+        }
+        self.pending.push(PendingEnd {
+            token: tenure.owner.as_ref().map(|o| o.token.clone()),
+            kind,
+            worker: tenure.worker.clone().unwrap_or_else(|| "".into()),
+            last: tenure.last,
+            gone: c.seen,
+            is_absent: next.is_none() && !self.is_ownerless,
+            is_broken,
+            expiry: tenure.expiry,
+            successor_at,
+            shortened: tenure.shortened,
+            ends_by_expiry: self.rules.ends_by_expiry,
+            liveness: liveness.0,
+            held,
+            has_returned: false,
+        });
+        self.clear_tenure_signals(c.seen.span.done, fx);
+    }
+
+    fn clear_tenure_signals(&mut self, at: Mono, fx: &mut Effects) {
+        for s in [
+            Signal::RenewalAfterLostLiveness,
+            Signal::HolderStale,
+            Signal::LeaseWithoutTtl,
+            Signal::HeldTooLong,
+        ] {
+            self.signal(s, Some(false), at, "", fx);
+        }
+    }
+
+    /// Settles the ends that facts read at `facts_sent` or later can settle; returns the evidence of each and the
+    /// hold it teaches to the lock's pattern.
+    pub fn settle_ends(
+        &mut self,
+        facts_sent: Mono,
+        after: After,
+        now: Option<ServerTime>,
+        fx: &mut Effects,
+    ) -> Vec<(Evidence, f64)> {
+        let mut settled = Vec::new();
+        for p in std::mem::take(&mut self.pending) {
+            let evidence = if facts_sent < p.gone.span.done { None } else { p.settle(after, now) };
+            match evidence {
+                None => self.pending.push(p),
+                Some(e) => {
+                    self.settled(&p, e, fx);
+                    settled.push((e, p.held));
+                }
+            }
+        }
+        settled
+    }
+
+    fn settled(&mut self, end: &PendingEnd, evidence: Evidence, fx: &mut Effects) {
+        self.counts.ends[evidence as usize] += 1;
+        self.previous = Some((end.worker.clone(), evidence));
+        let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
+        self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
+        let ran_out = matches!(evidence, Evidence::Lapsed | Evidence::ClockStep);
+        if ran_out
+            && !end.shortened
+            && !end.ends_by_expiry
+            && let Some(slot) =
+                expired_under_index(end.liveness).and_then(|i| self.counts.expired_under.get_mut(i))
+        {
+            *slot += 1;
+            let detail =
+                format!("the lease ran out under a holder that is {}", end.liveness.as_str());
+            self.note(end.gone.span.done, "expired_under_holder", &detail, Weight::Alarm, fx);
+        } else {
+            let weight =
+                if matches!(evidence, Evidence::Released | Evidence::Lapsed | Evidence::Unknown) {
+                    Weight::Routine
+                } else {
+                    Weight::Change
+                };
+            self.note(end.gone.span.done, "ended", evidence.as_str(), weight, fx);
+        }
+    }
+
+    /// Whether tokens of the last value tell acquires apart.
+    pub fn is_per_acquire(&self) -> bool {
+        self.token_kind() == TokenKind::PerAcquire
+    }
+}
+
+/// The instant between two reads on our clock.
+fn midpoint(a: Seen, b: Seen) -> Mono {
+    Mono(a.span.done.0 / 2 + b.span.done.0 / 2)
+}

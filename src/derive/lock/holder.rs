@@ -1,0 +1,217 @@
+//! Verdicts that join the lock with its holder's liveness. Each rests on an order of reads: a loss proves a stale
+//! holder only by a read of the key that began after the loss was shown, and a renewal came after the loss only if it
+//! lies between two looks that both show it.
+
+use super::{Lock, Phase, ReadContext};
+use crate::config::TokenKind;
+use crate::derive::loss::Loss;
+use crate::derive::tenure::Tenure;
+use crate::derive::wanted::Effects;
+use crate::derive::words::{Liveness, LivenessSource, Signal};
+use crate::derive::workers::Workers;
+use crate::observe::{Expiry, Mono, Span};
+
+/// A holder's liveness by all its sources.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// The worst.
+    pub liveness: Liveness,
+    /// Loss by its process, and by its heartbeat.
+    pub process: Option<Loss>,
+    /// See `process`.
+    pub heartbeat: Option<Loss>,
+}
+
+impl Judged {
+    /// Nothing is known.
+    pub const UNKNOWN: Judged =
+        Judged { liveness: Liveness::Unknown, process: None, heartbeat: None };
+
+    /// When liveness was lost first.
+    pub fn lost_since(&self) -> Option<Mono> {
+        [self.process, self.heartbeat].into_iter().flatten().map(|l| l.since).min()
+    }
+
+    fn losses(&self) -> impl Iterator<Item = Loss> {
+        [self.process, self.heartbeat].into_iter().flatten()
+    }
+}
+
+impl Lock {
+    /// Liveness of a tenure's holder, and since when it is lost.
+    pub(super) fn judged_liveness(
+        &self,
+        tenure: &Tenure,
+        workers: &Workers,
+    ) -> (Liveness, Option<Mono>) {
+        let judged = self.judge(tenure, workers);
+        (judged.liveness, judged.lost_since())
+    }
+
+    /// Liveness of the present holder by all its sources.
+    pub fn holder(&self, workers: &Workers) -> Option<Judged> {
+        self.tenure().map(|t| self.judge(t, workers))
+    }
+
+    fn judge(&self, tenure: &Tenure, workers: &Workers) -> Judged {
+        let (Some(name), Some(owner)) = (&tenure.worker, &tenure.owner) else {
+            return Judged::UNKNOWN;
+        };
+        let Some((worker, group, rules)) = workers.with_group(name) else { return Judged::UNKNOWN };
+        let mut judged = Judged::UNKNOWN;
+        if group.heartbeat.is_some() {
+            judged.liveness = worker.heartbeat.liveness(rules);
+            judged.heartbeat = worker.heartbeat.loss();
+        }
+        if let Some(processes) = worker.processes_of(owner.pid, group) {
+            judged.liveness = judged.liveness.min(processes.liveness());
+            judged.process = processes.loss();
+            // Where the token names the pid, the process must be older than the tenure; where only the worker is
+            // named, older than the last write that it can have made.
+            let bound = if owner.pid.is_some() {
+                tenure.first.span.done
+            } else {
+                tenure.write.shown.span.done
+            };
+            let replaced = tenure.replaced.or_else(|| {
+                processes.all_started_after(bound).map(|at| Loss { since: at, shown: at })
+            });
+            if let Some(loss) = replaced.filter(|_| judged.process.is_none()) {
+                judged.liveness = judged.liveness.min(Liveness::Replaced);
+                judged.process = Some(loss);
+            }
+        }
+        judged
+    }
+
+    /// After a read of the key.
+    pub(super) fn judge_holder_at_read(
+        &mut self,
+        c: &ReadContext<'_>,
+        workers: &Workers,
+        fx: &mut Effects,
+    ) {
+        let now = c.seen.span.done;
+        let Some(judged) = self.holder(workers) else {
+            self.signal(Signal::HolderStale, Some(false), now, "", fx);
+            self.signal(Signal::RenewalAfterLostLiveness, Some(false), now, "", fx);
+            return;
+        };
+        self.latch_replacement(judged);
+        let is_alive_key = match self.tenure().map(|t| t.expiry) {
+            Some(Expiry::At(e)) => c.seen.time <= e,
+            _ => true,
+        };
+        let is_stale = is_alive_key && judged.losses().any(|l| l.shown <= c.seen.span.sent);
+        self.set_holder_signals(judged, is_stale, workers, now, fx);
+    }
+
+    /// After a look at the holder. `span` is that look's.
+    pub fn judge_holder_at_look(
+        &mut self,
+        source: LivenessSource,
+        span: Span,
+        workers: &Workers,
+        fx: &mut Effects,
+    ) {
+        let Some(judged) = self.holder(workers) else { return };
+        self.latch_replacement(judged);
+        self.close_renewals(judged, source, span, workers);
+        // A look cannot make a holder stale, only a read of the key after it; but it can end it.
+        let is_stale = self.signals.is_up(Signal::HolderStale) && judged.losses().next().is_some();
+        self.set_holder_signals(judged, is_stale, workers, span.done, fx);
+        if judged.losses().any(|l| l.shown == span.done) {
+            self.want_read(Mono(0), fx);
+        }
+    }
+
+    fn set_holder_signals(
+        &mut self,
+        judged: Judged,
+        is_stale: bool,
+        workers: &Workers,
+        now: Mono,
+        fx: &mut Effects,
+    ) {
+        let is_token_ambiguous = self.is_token_ambiguous(workers);
+        let Phase::Held(tenure) = &mut self.phase else { return };
+        if judged.process.is_none() {
+            tenure.renewed_after_process = false;
+        }
+        if judged.heartbeat.is_none() && workers.has_returned(tenure.worker.as_ref()) {
+            tenure.renewed_after_beat = false;
+        }
+        let is_after = tenure.renewed_after_process || tenure.renewed_after_beat;
+        let can_judge = judged.liveness != Liveness::Unknown && !self.rules.ends_by_expiry;
+        let detail = format!("its holder is {}", judged.liveness.as_str());
+        // renewal_after implies stale: while a heartbeat's return is not confirmed, both stay.
+        let stale = can_judge.then_some(is_stale || is_after);
+        let after = if can_judge && !is_token_ambiguous {
+            Some(is_after)
+        } else {
+            is_after.then_some(true)
+        };
+        self.signal(Signal::HolderStale, stale, now, &detail, fx);
+        let detail =
+            format!("the lease was renewed although its holder is {}", judged.liveness.as_str());
+        self.signal(Signal::RenewalAfterLostLiveness, after, now, &detail, fx);
+    }
+
+    /// Counts the renewals that this look proves to have come after the loss.
+    fn close_renewals(
+        &mut self,
+        judged: Judged,
+        source: LivenessSource,
+        span: Span,
+        workers: &Workers,
+    ) {
+        if self.is_token_ambiguous(workers) || self.rules.ends_by_expiry {
+            return;
+        }
+        let (loss, wait) = match source {
+            LivenessSource::Process => (judged.process, std::time::Duration::ZERO),
+            LivenessSource::Heartbeat => (judged.heartbeat, self.usual_beat(workers)),
+        };
+        let Some(loss) = loss else { return };
+        let Phase::Held(tenure) = &mut self.phase else { return };
+        let mut proven = 0;
+        for mark in &mut tenure.recent {
+            let is_between = mark.earlier >= loss.since && span.sent >= mark.later.plus(wait);
+            if is_between && !mark.is_counted {
+                mark.is_counted = true;
+                proven += 1;
+            }
+            if is_between && source == LivenessSource::Process {
+                tenure.renewed_after_process = true;
+            } else if is_between {
+                tenure.renewed_after_beat = true;
+            }
+        }
+        self.counts.renewals_after_loss += proven;
+    }
+
+    fn usual_beat(&self, workers: &Workers) -> std::time::Duration {
+        self.tenure()
+            .and_then(|t| t.worker.as_ref())
+            .map_or_else(Default::default, |w| workers.usual_beat(w))
+    }
+
+    /// With a reusable token another live process of that name may be the one that renews, lawfully.
+    fn is_token_ambiguous(&self, workers: &Workers) -> bool {
+        let Some(tenure) = self.tenure() else { return false };
+        let kind = self.rules.token.unwrap_or(tenure.value.tokens);
+        let pid = tenure.owner.as_ref().and_then(|o| o.pid);
+        kind == TokenKind::Reusable
+            && tenure.worker.as_ref().is_some_and(|w| workers.has_other_live(w, pid))
+    }
+
+    fn latch_replacement(&mut self, judged: Judged) {
+        let kind = self.token_kind();
+        if let Phase::Held(tenure) = &mut self.phase
+            && judged.liveness == Liveness::Replaced
+            && kind == TokenKind::PerAcquire
+        {
+            tenure.replaced = judged.process;
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Verdicts that rest on the lock's own reads: overdue renewal, missing expiry, held too long, replicas.
+
+use std::time::Duration;
+
+use super::{Lock, Phase, ReadContext};
+use crate::derive::replica::{Compared, Sight};
+use crate::derive::tenure::{Overdue, Tenure};
+use crate::derive::wanted::Effects;
+use crate::derive::words::{DivergenceKind, Signal};
+use crate::observe::{Expiry, Found, Mono, ServerTime};
+
+/// A missed renewal is shown at least this long.
+const OVERDUE_SHOWN: Duration = Duration::from_secs(60);
+/// Two reads without an expiry have to be this far apart: SETNX and EXPIRE are two commands.
+const ENDLESS_MICROS: i64 = 1_000_000;
+/// Reads around an expiry, relative to it.
+const BEFORE_EXPIRY_MICROS: i64 = -20_000;
+const AFTER_EXPIRY_MICROS: i64 = 21_000;
+/// The least learned limit for a hold.
+const LEAST_HOLD_LIMIT: f64 = 10.0;
+
+impl Lock {
+    pub(super) fn judge_lease(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        self.judge_overdue(c, fx);
+        self.judge_endless(c, fx);
+        self.judge_hold(c, fx);
+        self.align_reads(c, fx);
+    }
+
+    /// Seconds after the last write from which a renewal is overdue; `None` where that cannot be judged.
+    pub fn overdue_after(&self, poll: Duration) -> Option<f64> {
+        let tenure = self.tenure()?;
+        let lease = self.lease_seconds()?;
+        if tenure.shortened
+            || tenure.expiry == Expiry::Never
+            || self.rules.renewed == Some(false)
+            || lease < 2.0 * poll.as_secs_f64()
+        {
+            return None;
+        }
+        let by_format = tenure.value.always_renews.map(|share| share * lease);
+        let learned =
+            if tenure.renewals == 0 { self.habit.first_period() } else { self.habit.period() };
+        let period = learned.or(by_format).filter(|p| *p < lease)?;
+        let is_habit = tenure.renewals > 0
+            || by_format.is_some()
+            || self.rules.renewed == Some(true)
+            || (self.is_per_acquire() && self.habit.renews());
+        is_habit.then_some(period + (lease - period) / 2.0)
+    }
+
+    fn judge_overdue(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        let now = c.seen.span.done;
+        let threshold = self.overdue_after(c.poll);
+        let lease = self.lease().map(|(l, _)| l);
+        let mut missed = None;
+        if let (Some(threshold), Phase::Held(tenure)) = (threshold, &mut self.phase) {
+            let written = tenure.write.made_at(lease);
+            let due = written.plus(Duration::from_secs_f64(threshold));
+            // The read must have begun after the instant: a reply may be older than its arrival.
+            if tenure.overdue.is_none() && c.seen.span.sent > due {
+                tenure.overdue = Some(Overdue { since: now });
+                missed = Some(c.seen.span.sent.secs_since(written));
+            } else if tenure.overdue.is_none() && due < now.plus(c.poll.mul_f64(1.2)) {
+                self.want_read(due.plus(Duration::from_millis(2)), fx);
+            }
+        }
+        let detail = missed.map_or_else(String::new, |s| format!("no renewal for {s:.1} s"));
+        if missed.is_some() {
+            self.overdue_until = Some(now.plus(OVERDUE_SHOWN));
+        }
+        let is_up = self.tenure().is_some_and(|t| t.overdue.is_some())
+            || self.overdue_until.is_some_and(|until| now < until);
+        let value = match &self.phase {
+            _ if is_up => Some(true),
+            Phase::Held(_) => threshold.map(|_| false),
+            _ => Some(false),
+        };
+        self.signal(Signal::RenewalOverdue, value, now, &detail, fx);
+    }
+
+    fn judge_endless(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        let is_up = self
+            .tenure()
+            .and_then(|t| t.endless_since)
+            .is_some_and(|since: ServerTime| c.seen.time.micros_since(since) >= ENDLESS_MICROS);
+        let detail = "the key has no expiry: it stays if its holder dies";
+        self.signal(Signal::LeaseWithoutTtl, Some(is_up), c.seen.span.done, detail, fx);
+    }
+
+    fn judge_hold(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        let limit = self.hold_limit(c);
+        let held = self.tenure().map(|t| c.seen.span.sent.secs_since(t.first.span.done));
+        let value = match (held, limit) {
+            (_, None) => None,
+            (None, Some(_)) => Some(false),
+            (Some(held), Some(limit)) => Some(held > limit),
+        };
+        let detail = match (held, limit) {
+            (Some(held), Some(limit)) => format!("held for {held:.0} s, the limit is {limit:.0} s"),
+            _ => String::new(),
+        };
+        self.signal(Signal::HeldTooLong, value, c.seen.span.done, &detail, fx);
+    }
+
+    /// Configured, else learned from the lock's own holds, else from its pattern's.
+    fn hold_limit(&self, c: &ReadContext<'_>) -> Option<f64> {
+        if let Some(max) = self.rules.max_hold {
+            return Some(max.as_secs_f64());
+        }
+        // A reusable token hides hand-overs, so that its holds look longer than they are.
+        if self.rules.always_held || !self.is_per_acquire() {
+            return None;
+        }
+        let now = c.seen.span.done;
+        let learned = self.holds.limit(now).or_else(|| c.pool?.limit(now))?;
+        Some(learned.max(LEAST_HOLD_LIMIT).max(5.0 * c.poll.as_secs_f64()))
+    }
+
+    /// Asks for a read just before E and one just after, so that a lapse can be told from a release.
+    fn align_reads(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        let Phase::Held(tenure) = &mut self.phase else { return };
+        let Expiry::At(e) = tenure.expiry else { return };
+        let soon = i64::try_from(c.poll.as_micros()).unwrap_or(i64::MAX).saturating_mul(3) / 2;
+        let remaining = e.micros_since(c.seen.time);
+        if remaining > soon.max(100_000) || tenure.aligned == Some(e) {
+            return;
+        }
+        tenure.aligned = Some(e);
+        for offset in [BEFORE_EXPIRY_MICROS, AFTER_EXPIRY_MICROS] {
+            if remaining + offset > 0
+                && let Some(at) = c.clock.send_at(e.plus_micros(offset))
+            {
+                self.want_read(at, fx);
+            }
+        }
+    }
+
+    /// Holds the primary's read against what replicas showed since the last one.
+    pub(super) fn compare_replicas(&mut self, found: &Found, c: &ReadContext<'_>) {
+        let is_broken = self.is_broken(c);
+        let sight =
+            Sight { span: c.seen.span, time: c.seen.time, offset: c.offset, held: held_of(found) };
+        for r in &mut self.replicas {
+            if is_broken {
+                r.forget_pending();
+            }
+            r.settle(&sight);
+        }
+        self.sight = Some(sight);
+    }
+
+    /// Takes a replica's read. Returns how a comparison ended, if one did.
+    pub fn read_replica(&mut self, addr: &std::sync::Arc<str>, sight: Sight) -> Option<Compared> {
+        let i = match self.replicas.iter().position(|r| r.addr == *addr) {
+            Some(i) => i,
+            None => {
+                self.replicas.push(crate::derive::replica::Replica::new(addr.clone()));
+                self.replicas.len() - 1
+            }
+        };
+        let primary = self.sight.as_ref();
+        self.replicas.get_mut(i)?.look(sight, primary)
+    }
+
+    /// Replicas with a decided difference no older than four polls.
+    pub fn divergences(
+        &self,
+        now: Mono,
+        poll: Duration,
+    ) -> impl Iterator<Item = (&std::sync::Arc<str>, DivergenceKind)> {
+        self.replicas
+            .iter()
+            .filter(move |r| r.decided.is_some_and(|d| now.since(d) <= poll * 4))
+            .filter_map(|r| Some((&r.addr, r.kind?)))
+    }
+
+    pub(super) fn judge_replicas(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        let now = c.seen.span.done;
+        let is_judged =
+            self.replicas.iter().any(|r| r.decided.is_some_and(|d| now.since(d) <= c.poll * 4));
+        let worst =
+            self.divergences(now, c.poll).find(|(_, k)| *k != DivergenceKind::ExpiredByClock);
+        let detail = worst
+            .map(|(addr, kind)| format!("{addr} differs: {}", kind.as_str()))
+            .unwrap_or_default();
+        let value = is_judged.then_some(!detail.is_empty());
+        self.signal(Signal::ReplicaDiverged, value, now, &detail, fx);
+    }
+}
+
+/// Owner token and E as replicas are compared by.
+pub fn held_of(found: &Found) -> Option<(Option<crate::observe::Token>, Expiry)> {
+    match found {
+        Found::Present { value, expiry } => {
+            Some((value.holders.first().map(|h| h.owner.token.clone()), *expiry))
+        }
+        _ => None,
+    }
+}
+
+impl Tenure {
+    /// Seconds since the last renewal or the acquisition.
+    pub fn renewal_age(&self, lease_micros: Option<i64>, now: Mono) -> f64 {
+        now.secs_since(self.write.made_at(lease_micros)).max(0.0)
+    }
+}

@@ -1,0 +1,12 @@
+//! When liveness was lost, and by which read that was shown.
+
+use crate::observe::Mono;
+
+/// A loss of liveness by one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// T_lost: for a process the read that first showed it, for a heartbeat two usual beats after its last advance.
+    pub since: Mono,
+    /// End of the read that showed it. Only a read of the lock that began later can prove a stale holder.
+    pub shown: Mono,
+}

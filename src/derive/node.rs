@@ -1,0 +1,109 @@
+//! One Redis or Valkey node: identity, facts, clock, and what changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::clock::NodeClock;
+use crate::observe::{Mono, NodeFacts, Role, Span};
+
+/// What is known of a node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its address.
+    pub addr: Arc<str>,
+    /// The last poll of it succeeded.
+    pub is_up: bool,
+    /// The connection its last answer came over.
+    pub connection: Option<u64>,
+    /// The role it last stated.
+    pub role: Role,
+    /// Its last facts.
+    pub facts: Option<NodeFacts>,
+    /// Its clock.
+    pub clock: NodeClock,
+    /// Run id changes.
+    pub restarts: u64,
+    /// Until when a restart without durable data is unsafe.
+    pub unsafe_until: Option<Mono>,
+    /// Comparisons of locks with this replica: tried, not decided.
+    pub confirmations: (u64, u64),
+    /// The last read of anything on it.
+    pub last: Option<Span>,
+}
+
+/// What facts showed to have changed since the last ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Changed {
+    /// The process is another one.
+    pub restarted: bool,
+    /// The replication history is another one.
+    pub new_lineage: bool,
+}
+
+impl Node {
+    /// A node that nothing is known of.
+    pub fn new(addr: Arc<str>) -> Self {
+        Self {
+            addr,
+            is_up: false,
+            connection: None,
+            role: Role::Unknown,
+            facts: None,
+            clock: NodeClock::default(),
+            restarts: 0,
+            unsafe_until: None,
+            confirmations: (0, 0),
+            last: None,
+        }
+    }
+
+    /// Takes an answer's connection; returns whether it is a new one after an earlier.
+    pub fn answered(&mut self, connection: u64, role: Role, span: Span) -> bool {
+        self.is_up = true;
+        self.role = role;
+        self.last = Some(span);
+        self.connection.replace(connection).is_some_and(|before| before != connection)
+    }
+
+    /// Takes facts.
+    pub fn learn(&mut self, facts: &NodeFacts, longest_lease: Duration) -> Changed {
+        let mut changed = Changed::default();
+        if let Some(before) = &self.facts {
+            changed.restarted = differ(&before.run_id, &facts.run_id);
+            changed.new_lineage = differ(&before.replid, &facts.replid);
+        }
+        if changed.restarted {
+            self.restarts += 1;
+            self.clock.server_restarted();
+            if facts.aof != Some(true) {
+                self.unsafe_until = Some(facts.span.done.plus(longest_lease));
+            }
+        }
+        if let Some(time) = facts.time {
+            self.clock.observe(time, facts.span);
+        }
+        self.facts = Some(facts.clone());
+        changed
+    }
+}
+
+fn differ(a: &Option<String>, b: &Option<String>) -> bool {
+    matches!((a, b), (Some(a), Some(b)) if a != b)
+}
+
+/// The largest number of nodes of one replication history that say master.
+pub fn primaries<'a>(nodes: impl Iterator<Item = &'a Node>) -> u64 {
+    let masters: Vec<&NodeFacts> = nodes
+        .filter(|n| n.is_up && n.role == Role::Master)
+        .filter_map(|n| n.facts.as_ref())
+        .collect();
+    let is_kin = |a: &NodeFacts, b: &NodeFacts| {
+        let ids = |f: &NodeFacts| [f.replid.clone(), f.replid2.clone()];
+        ids(a).iter().flatten().any(|x| ids(b).iter().flatten().any(|y| x == y))
+    };
+    masters
+        .iter()
+        .map(|a| masters.iter().filter(|b| is_kin(a, b)).count() as u64)
+        .max()
+        .unwrap_or(0)
+}

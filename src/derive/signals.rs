@@ -1,0 +1,71 @@
+//! The state of a lock's signals, and how often each rose.
+
+use super::words::Signal;
+
+const N: usize = Signal::ALL.len();
+
+/// Up, down or not judged, for every signal.
+#[derive(Clone, Debug, Default)]
+pub struct Signals {
+    now: [Option<bool>; N],
+    /// The last judged value: not being judged for a while is no fall, so coming back is no rise.
+    judged: [bool; N],
+    rises: [u64; N],
+}
+
+/// How a signal changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It rose.
+    Rose,
+    /// It fell.
+    Fell,
+}
+
+impl Signals {
+    /// Sets a signal and tells whether it rose or fell.
+    pub fn set(&mut self, signal: Signal, value: Option<bool>) -> Option<Change> {
+        let i = signal as usize;
+        self.now[i] = value;
+        let value = value?;
+        let before = std::mem::replace(&mut self.judged[i], value);
+        match (before, value) {
+            (false, true) => {
+                self.rises[i] += 1;
+                Some(Change::Rose)
+            }
+            (true, false) => Some(Change::Fell),
+            _ => None,
+        }
+    }
+
+    /// Up, down, or `None` when not judged.
+    pub fn get(&self, signal: Signal) -> Option<bool> {
+        self.now[signal as usize]
+    }
+
+    /// Whether it is up.
+    pub fn is_up(&self, signal: Signal) -> bool {
+        self.get(signal) == Some(true)
+    }
+
+    /// How often it rose.
+    pub fn rises(&self, signal: Signal) -> u64 {
+        self.rises[signal as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_in_judgement_is_neither_a_fall_nor_a_rise() {
+        let mut s = Signals::default();
+        assert_eq!(s.set(Signal::HolderStale, Some(true)), Some(Change::Rose));
+        assert_eq!(s.set(Signal::HolderStale, None), None);
+        assert_eq!(s.set(Signal::HolderStale, Some(true)), None);
+        assert_eq!(s.rises(Signal::HolderStale), 1);
+        assert_eq!(s.set(Signal::HolderStale, Some(false)), Some(Change::Fell));
+    }
+}

@@ -1,0 +1,229 @@
+//! Everything that is known, and the one function that changes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::polls::Polls;
+use super::store::Store;
+use super::wanted::{Effects, Notice, Weight};
+use super::words::LivenessSource;
+use super::workers::Workers;
+use crate::config::{ProcessSource, WorkerGroup};
+use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
+use crate::observe::{KeyId, Mono, Observation, Span, StoreId};
+
+/// What of the config the state machines need.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Time between two polls.
+    pub poll_interval: Duration,
+    /// How long what is free or gone is kept.
+    pub retain: Duration,
+    /// Workers at most.
+    pub max_workers: usize,
+    /// Worker groups.
+    pub groups: Arc<Vec<WorkerGroup>>,
+}
+
+/// A worker that pollers should watch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToWatch {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Index of its group.
+    pub group: usize,
+    /// Pid and host of a token, where the group finds processes so.
+    pub token: Option<(i32, Option<Arc<str>>)>,
+}
+
+/// Everything that is known.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// What the config says.
+    pub rules: Rules,
+    /// Stores by id.
+    pub stores: BTreeMap<StoreId, Store>,
+    /// Workers.
+    pub workers: Workers,
+    /// How polls went.
+    pub polls: Polls,
+    retired: Mono,
+}
+
+impl State {
+    /// Nothing is known yet.
+    pub fn new(rules: Rules, at: Mono) -> Self {
+        let workers = Workers::new(
+            rules.groups.clone(),
+            rules.max_workers,
+            rules.poll_interval,
+            rules.retain,
+            at,
+        );
+        Self { rules, stores: BTreeMap::new(), workers, polls: Polls::default(), retired: at }
+    }
+
+    /// Takes a new config; keeps what is still configured.
+    pub fn reconfigure(&mut self, rules: Rules, at: Mono) {
+        self.workers.reconfigure(
+            rules.groups.clone(),
+            rules.max_workers,
+            rules.poll_interval,
+            rules.retain,
+            at,
+        );
+        self.rules = rules;
+        self.polls.forget_old(at);
+    }
+
+    /// The workers to watch.
+    pub fn to_watch(&self) -> Vec<ToWatch> {
+        let mut list = Vec::new();
+        for w in self.workers.by_name.values() {
+            let (Some(index), Some(group)) = (w.group, self.workers.group(w)) else { continue };
+            if matches!(group.process, Some(ProcessSource::FromHolder)) && !w.tokens.is_empty() {
+                for (pid, (host, _)) in &w.tokens {
+                    let token = Some((*pid, host.clone()));
+                    list.push(ToWatch { name: w.name.clone(), group: index, token });
+                }
+            } else {
+                list.push(ToWatch { name: w.name.clone(), group: index, token: None });
+            }
+        }
+        list
+    }
+
+    /// Takes one fact.
+    pub fn step(&mut self, observation: &Observation, fx: &mut Effects) {
+        let poll = self.rules.poll_interval;
+        match observation {
+            Observation::StoreStarted { store, name, .. } => self.start_store(*store, name),
+            Observation::StoreStopped { store } => self.stop_store(*store),
+            Observation::KeyWatched(w) => {
+                if let Some(s) = self.stores.get_mut(&w.store) {
+                    s.watch(w, &mut self.workers);
+                }
+            }
+            Observation::KeyForgotten { store, key } => {
+                if let Some(s) = self.stores.get_mut(store) {
+                    s.forget(*key);
+                }
+            }
+            Observation::KeysDropped { store, counts } => {
+                if let Some(s) = self.stores.get_mut(store) {
+                    s.dropped.clone_from(counts);
+                }
+            }
+            Observation::Batch(b) => {
+                if let Some(s) = self.stores.get_mut(&b.node.store) {
+                    s.batch(b, poll, &mut self.workers, fx);
+                }
+            }
+            Observation::Node(f) => {
+                if let Some(s) = self.stores.get_mut(&f.node.store) {
+                    s.facts(f, fx);
+                }
+            }
+            Observation::NodeFailed(f) => {
+                if let Some(s) = self.stores.get_mut(&f.node.store) {
+                    s.failed(f, fx);
+                }
+            }
+            Observation::SweepDone(d) => {
+                if let Some(s) = self.stores.get_mut(&d.node.store) {
+                    s.swept(d, &mut self.workers);
+                }
+                self.retire(d.span.done, fx);
+            }
+            Observation::Poll(p) => self.polls.learn(p),
+            Observation::Heartbeat(r) => self.heartbeat(r, fx),
+            Observation::Process(r) => self.process(r, fx),
+        }
+    }
+
+    fn start_store(&mut self, id: StoreId, name: &Arc<str>) {
+        let old = self.stores.values().find(|s| s.name == *name).map(|s| s.id);
+        let store = match old.and_then(|old| self.stores.remove(&old)) {
+            Some(mut store) => {
+                store.renumber(id);
+                store
+            }
+            None => Store::new(id, name.clone()),
+        };
+        self.stores.insert(id, store);
+    }
+
+    fn stop_store(&mut self, id: StoreId) {
+        self.stores.remove(&id);
+        for w in self.workers.by_name.values_mut() {
+            w.holds.retain(|(s, _)| *s != id);
+        }
+        self.workers.dropped.retain(|(s, _), ()| *s != id);
+    }
+
+    fn retire(&mut self, now: Mono, fx: &mut Effects) {
+        if now.since(self.retired) > Duration::from_secs(10).min(self.rules.retain) {
+            self.retired = now;
+            self.workers.retire(now, fx);
+        }
+    }
+
+    fn heartbeat(&mut self, read: &HeartbeatRead, fx: &mut Effects) {
+        let Some((_, group, rules)) = self.workers.with_group(&read.worker) else { return };
+        if group.heartbeat.is_none() {
+            return;
+        }
+        let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
+        let is_news = worker.heartbeat.read(read.span, &read.beat, rules);
+        if is_news {
+            let detail = format!("no beat for {:.1} s", worker.heartbeat.age().unwrap_or(0.0));
+            lost(&read.worker, "heartbeat_stopped", detail, fx);
+        }
+        if !matches!(read.beat, Beat::Failed { .. }) {
+            self.look(&read.worker, LivenessSource::Heartbeat, read.span, fx);
+        }
+    }
+
+    fn process(&mut self, read: &ProcessRead, fx: &mut Effects) {
+        let Some((worker, group, _)) = self.workers.with_group(&read.worker) else { return };
+        let is_wanted = match (&group.process, read.token_pid) {
+            (Some(ProcessSource::FromHolder), Some(pid)) => worker.tokens.contains_key(&pid),
+            (Some(ProcessSource::FromHolder), None) => worker.tokens.is_empty(),
+            (Some(_), None) => true,
+            _ => false,
+        };
+        let Some(worker) = self.workers.by_name.get_mut(&read.worker).filter(|_| is_wanted) else {
+            return;
+        };
+        let processes = worker.processes.entry(read.token_pid).or_default();
+        if processes.read(read) {
+            let detail = format!("its process is {}", processes.liveness().as_str());
+            lost(&read.worker, "process_lost", detail, fx);
+        }
+        if !matches!(read.seen, ProcessSeen::Unknown(_)) {
+            self.look(&read.worker, LivenessSource::Process, read.span, fx);
+        }
+    }
+
+    /// Judges the locks of a worker after a look at it.
+    fn look(&mut self, worker: &str, source: LivenessSource, span: Span, fx: &mut Effects) {
+        let Some(w) = self.workers.by_name.get(worker) else { return };
+        let holds: Vec<(StoreId, KeyId)> = w.holds.iter().copied().collect();
+        for (store, key) in holds {
+            if let Some(lock) = self.stores.get_mut(&store).and_then(|s| s.locks.get_mut(&key)) {
+                lock.judge_holder_at_look(source, span, &self.workers, fx);
+            }
+        }
+    }
+}
+
+fn lost(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
+    fx.notices.push(Notice {
+        weight: Weight::Change,
+        store: "".into(),
+        subject: worker.clone(),
+        what,
+        detail,
+    });
+}

@@ -1,0 +1,303 @@
+//! One lock store: which node is the primary, where breaks lie, and its locks. Verdicts on a lock come only from the
+//! primary's reads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ends::After;
+use super::holds::Holds;
+use super::lock::{Lock, ReadContext, held_of};
+use super::node::Node;
+use super::replica::{Compared, Sight};
+use super::tenure::{Marks, Seen};
+use super::wanted::{Effects, Notice, Weight};
+use super::words::Evidence;
+use super::workers::Workers;
+use crate::config::LockRules;
+use crate::observe::lock::KeyWatched;
+use crate::observe::node::{NodeFailed, SweepDone};
+use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
+
+/// Longest lease assumed for a restart before any lease is known.
+const LEAST_UNSAFE: Duration = Duration::from_secs(30);
+
+/// A lock store.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// Its id.
+    pub id: StoreId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Nodes by address.
+    pub nodes: BTreeMap<Arc<str>, Node>,
+    /// The node whose reads are judged.
+    pub primary: Option<Arc<str>>,
+    /// The last node that was.
+    led_by: Option<Arc<str>>,
+    breaks: u64,
+    failover_marks: u64,
+    /// The primary became another node.
+    pub failovers: u64,
+    /// Ends by evidence.
+    pub lease_ends: [u64; Evidence::ALL.len()],
+    /// Locks by key id.
+    pub locks: BTreeMap<KeyId, Box<Lock>>,
+    /// Locks of an earlier id of this store, until they are announced again.
+    parked: HashMap<Arc<str>, Box<Lock>>,
+    pools: HashMap<usize, Holds>,
+    /// Keys found and not watched.
+    pub dropped: Vec<(&'static str, u64)>,
+    /// The last sweep over the primary.
+    pub swept: Option<SweepDone>,
+}
+
+impl Store {
+    /// A store that nothing is known of.
+    pub fn new(id: StoreId, name: Arc<str>) -> Self {
+        Self {
+            id,
+            name,
+            nodes: BTreeMap::new(),
+            primary: None,
+            led_by: None,
+            breaks: 0,
+            failover_marks: 0,
+            failovers: 0,
+            lease_ends: [0; Evidence::ALL.len()],
+            locks: BTreeMap::new(),
+            parked: HashMap::new(),
+            pools: HashMap::new(),
+            dropped: Vec::new(),
+            swept: None,
+        }
+    }
+
+    /// The same store under a new id: a reload changed it. What is known of locks waits to be claimed by name.
+    pub fn renumber(&mut self, id: StoreId) {
+        self.id = id;
+        self.breaks += 1;
+        self.parked =
+            std::mem::take(&mut self.locks).into_values().map(|l| (l.name.clone(), l)).collect();
+        for n in self.nodes.values_mut() {
+            n.connection = None;
+        }
+    }
+
+    /// A key is watched from now on.
+    pub fn watch(&mut self, watched: &KeyWatched, workers: &mut Workers) {
+        let is_same = |l: &Lock| l.key_text == watched.key_text;
+        let lock = match self.parked.remove(&watched.lock).filter(|l| is_same(l)) {
+            Some(mut lock) => {
+                let old = (lock.store, lock.key);
+                (lock.store, lock.key) = (self.id, watched.key);
+                lock.rules = watched.rules.clone();
+                workers.renumber(old, (lock.store, lock.key));
+                lock
+            }
+            None => Box::new(Lock::new(watched, self.name.clone())),
+        };
+        self.locks.insert(watched.key, lock);
+    }
+
+    /// A pattern's key was absent for long.
+    pub fn forget(&mut self, key: KeyId) {
+        self.locks.remove(&key);
+    }
+
+    /// Once the first sweep under a new id ended, what was not announced again is no longer configured.
+    fn drop_parked(&mut self, workers: &mut Workers, at: Mono) {
+        for (_, lock) in self.parked.drain() {
+            if let Some(w) = lock.tenure().and_then(|t| t.worker.as_ref()) {
+                workers.detach(w, (lock.store, lock.key), at);
+            }
+        }
+    }
+
+    fn node(&mut self, addr: &Arc<str>) -> &mut Node {
+        self.nodes.entry(addr.clone()).or_insert_with(|| Node::new(addr.clone()))
+    }
+
+    /// Takes one batch of reads.
+    pub fn batch(
+        &mut self,
+        batch: &BatchRead,
+        poll: Duration,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let addr = batch.node.addr.clone();
+        let node = self.node(&addr);
+        let reconnected = node.answered(batch.connection, batch.role, batch.span);
+        node.clock.observe(batch.time, batch.span);
+        self.follow_primary(&addr, batch.role, reconnected, fx);
+        if self.primary.as_ref() == Some(&addr) {
+            self.read_locks(batch, poll, workers, fx);
+        } else if let Role::Replica { linked: true } = batch.role {
+            self.read_replica(batch);
+        }
+    }
+
+    /// Decides which node is the primary. A node that says master takes the place only when there is none: an old
+    /// primary that comes back says master too, for seconds.
+    fn follow_primary(&mut self, addr: &Arc<str>, role: Role, reconnected: bool, fx: &mut Effects) {
+        let is_primary = self.primary.as_ref() == Some(addr);
+        if is_primary && role != Role::Master && role != Role::Unknown {
+            self.breaks += 1;
+            self.primary = None;
+            return;
+        }
+        if is_primary {
+            self.breaks += u64::from(reconnected);
+            return;
+        }
+        let is_vacant =
+            self.primary.as_ref().is_none_or(|p| self.nodes.get(p).is_none_or(|n| !n.is_up));
+        let says_master = role == Role::Master || (role == Role::Unknown && self.nodes.len() == 1);
+        if says_master && is_vacant {
+            if self.led_by.as_ref().is_some_and(|before| before != addr) {
+                self.failovers += 1;
+                self.failover_marks += 1;
+                self.say(fx, Weight::Change, "failover", format!("{addr} is the primary now"));
+            }
+            self.breaks += 1;
+            self.primary = Some(addr.clone());
+            self.led_by = Some(addr.clone());
+        }
+    }
+
+    fn read_locks(
+        &mut self,
+        batch: &BatchRead,
+        poll: Duration,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let Some(node) = self.nodes.get(&batch.node.addr) else { return };
+        let facts = node.facts.as_ref();
+        let marks = Marks {
+            breaks: self.breaks,
+            failovers: self.failover_marks,
+            steps: node.clock.steps,
+            stepped_micros: node.clock.stepped_micros,
+            flushes: facts.and_then(|f| f.flushes),
+            evicted: facts.and_then(|f| f.evicted_keys),
+        };
+        // Nothing about leases can be judged by a clock that stands still.
+        if node.clock.frozen == Some(true) {
+            return;
+        }
+        let seen = Seen { span: batch.span, time: batch.time, marks };
+        for read in &batch.reads {
+            let Some(lock) = self.locks.get_mut(&read.key) else { continue };
+            let pool = self.pools.get(&pool_of(&lock.rules));
+            let c = ReadContext { seen, offset: batch.offset, clock: &node.clock, poll, pool };
+            lock.read(&read.found, &c, workers, fx);
+        }
+    }
+
+    fn read_replica(&mut self, batch: &BatchRead) {
+        let (mut tried, mut undecided) = (0, 0);
+        for read in &batch.reads {
+            let Some(lock) = self.locks.get_mut(&read.key) else { continue };
+            if matches!(read.found, crate::observe::Found::Unreadable(_)) {
+                continue;
+            }
+            let sight = Sight {
+                span: batch.span,
+                time: batch.time,
+                offset: batch.offset,
+                held: held_of(&read.found),
+            };
+            tried += 1;
+            undecided +=
+                u64::from(lock.read_replica(&batch.node.addr, sight) == Some(Compared::Undecided));
+        }
+        let node = self.node(&batch.node.addr);
+        node.confirmations.0 += tried;
+        node.confirmations.1 += undecided;
+    }
+
+    /// Takes a node's facts.
+    pub fn facts(&mut self, facts: &NodeFacts, fx: &mut Effects) {
+        let addr = facts.node.addr.clone();
+        let longest = self.longest_lease();
+        let node = self.node(&addr);
+        let reconnected = node.answered(facts.connection, facts.role, facts.span);
+        let changed = node.learn(facts, longest);
+        if self.primary.as_ref() == Some(&addr) && (changed.restarted || changed.new_lineage) {
+            self.breaks += 1;
+            self.failover_marks += 1;
+        }
+        if changed.restarted {
+            self.say(fx, Weight::Change, "server_restarted", format!("{addr} has a new run id"));
+        }
+        self.follow_primary(&addr, facts.role, reconnected, fx);
+        if self.primary.as_ref() == Some(&addr) {
+            self.settle_ends(facts, fx);
+        }
+    }
+
+    fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
+        let after = After { flushes: facts.flushes, evicted: facts.evicted_keys };
+        for lock in self.locks.values_mut().filter(|l| !l.pending.is_empty()) {
+            for (evidence, held) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
+                if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
+                    *n += 1;
+                }
+                if !lock.rules.by_key {
+                    let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
+                    self.pools.entry(pool_of(&lock.rules)).or_default().learn(
+                        held,
+                        own_end,
+                        facts.span.done,
+                    );
+                }
+            }
+        }
+    }
+
+    fn longest_lease(&self) -> Duration {
+        let longest = self.locks.values().filter_map(|l| l.lease_seconds()).fold(0.0, f64::max);
+        Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
+    }
+
+    /// A node could not be used.
+    pub fn failed(&mut self, failed: &NodeFailed, fx: &mut Effects) {
+        let addr = failed.node.addr.clone();
+        let node = self.node(&addr);
+        let was_up = std::mem::replace(&mut node.is_up, false);
+        if self.primary.as_ref() == Some(&addr) {
+            self.breaks += 1;
+        }
+        if was_up {
+            let detail = format!("{addr}: {} ({})", failed.detail, failed.reason.as_str());
+            self.say(fx, Weight::Change, "node_lost", detail);
+        }
+    }
+
+    /// A sweep over a node ended.
+    pub fn swept(&mut self, done: &SweepDone, workers: &mut Workers) {
+        let addr = done.node.addr.clone();
+        self.node(&addr).clock.sweep_ended();
+        if self.primary.as_ref() == Some(&addr) {
+            self.swept = Some(done.clone());
+            self.drop_parked(workers, done.span.done);
+        }
+    }
+
+    fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {
+        fx.notices.push(Notice {
+            weight,
+            store: self.name.clone(),
+            subject: "".into(),
+            what,
+            detail,
+        });
+    }
+}
+
+/// Locks of one config entry share their rules, and with them the pool of their holds.
+fn pool_of(rules: &Arc<LockRules>) -> usize {
+    Arc::as_ptr(rules) as usize
+}

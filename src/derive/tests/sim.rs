@@ -1,0 +1,473 @@
+//! A small world on invented time: a server with one lock key, a worker, and an exporter that polls both. Reads take
+//! one millisecond; wanted reads are made at their instants, as the pollers do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::{
+    Heartbeat, LockRules, Pattern, ProcessSource, RedisPart, SeriesTier, Source, TokenKind,
+    WorkerGroup,
+};
+use crate::derive::{Effects, Evidence, LivenessSource, Rules, Signal, State, Wanted};
+use crate::observe::lock::{Decoded, Holding, KeyWatched, Shape};
+use crate::observe::node::{FailReason, NodeFailed, NodeRef, SweepDone};
+use crate::observe::worker::{
+    Beat, HeartbeatRead, Process, ProcessRead, ProcessSeen, ProcessState,
+};
+use crate::observe::*;
+use crate::view::{Instant, LockView, View};
+
+/// What the fake server holds.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub token: String,
+    pub count: u64,
+    pub expiry_ms: Option<i64>,
+}
+
+pub struct Sim {
+    pub state: State,
+    /// Our clock.
+    pub ms: u64,
+    /// Server clock minus ours.
+    pub offset_ms: i64,
+    pub key: Option<Key>,
+    pub poll_ms: u64,
+    next_poll: u64,
+    wanted: Vec<(u64, Wanted)>,
+    pub connection: u64,
+    pub run_id: u64,
+    pub flushes: u64,
+    pub evicted: u64,
+    /// Redis does not answer.
+    pub is_down: bool,
+    /// The exporter itself stands still.
+    pub is_asleep: bool,
+    /// The worker's beat; `None` without a heartbeat source.
+    pub beat: Option<u64>,
+    /// The worker's process; `None` without a process source.
+    pub process: Option<ProcessSeen>,
+    pub token_pid: Option<i32>,
+    rules: Arc<LockRules>,
+    cached: Option<(String, u64, Arc<Decoded>)>,
+    /// Highest value every counter had; they must never fall.
+    counters: Vec<u64>,
+}
+
+pub fn rules() -> LockRules {
+    LockRules {
+        format: None,
+        lease: None,
+        max_hold: None,
+        token: None,
+        renewed: None,
+        ends_by_expiry: false,
+        series: SeriesTier::Full,
+        always_held: false,
+        holder: Some(Pattern(regex::bytes::Regex::new("^(?P<worker>[^:]+)").unwrap())),
+        by_key: true,
+    }
+}
+
+pub fn running(pid: i32, started_ms: u64) -> ProcessSeen {
+    in_state(pid, started_ms, ProcessState::Sleeping)
+}
+
+pub fn in_state(pid: i32, started_ms: u64, state: ProcessState) -> ProcessSeen {
+    ProcessSeen::Processes(vec![Process {
+        pid,
+        start_ticks: started_ms / 10,
+        started: Mono(started_ms * 1_000_000),
+        state,
+        frozen: Some(false),
+        threads: 1,
+        cpu: Duration::ZERO,
+        resident_bytes: 0,
+    }])
+}
+
+const STORE: StoreId = StoreId(1);
+const KEY: KeyId = KeyId(0);
+
+fn node() -> NodeRef {
+    NodeRef { store: STORE, addr: "redis:6379".into() }
+}
+
+impl Sim {
+    pub fn new(poll_ms: u64, frozen_after_ms: Option<u64>, rules: LockRules) -> Self {
+        let group = WorkerGroup {
+            name: "all".into(),
+            names: vec![],
+            matches: Some(Pattern(regex::bytes::Regex::new(".*").unwrap())),
+            series: SeriesTier::Full,
+            process: Some(ProcessSource::PidFile("/run/{worker}.pid".into())),
+            heartbeat: Some(Heartbeat {
+                source: Source::Redis {
+                    store: "main".into(),
+                    key: "hb:{worker}".into(),
+                    part: RedisPart::Text,
+                    json: None,
+                },
+                frozen_after: frozen_after_ms.map(Duration::from_millis),
+            }),
+        };
+        let derive_rules = Rules {
+            poll_interval: Duration::from_millis(poll_ms),
+            retain: Duration::from_secs(3600),
+            max_workers: 100,
+            groups: Arc::new(vec![group]),
+        };
+        let mut sim = Self {
+            state: State::new(derive_rules, Mono(0)),
+            ms: 1_000_000,
+            offset_ms: 1_700_000_000_000,
+            key: None,
+            poll_ms,
+            next_poll: 1_000_000,
+            wanted: vec![],
+            connection: 1,
+            run_id: 1,
+            flushes: 0,
+            evicted: 0,
+            is_down: false,
+            is_asleep: false,
+            beat: None,
+            process: None,
+            token_pid: None,
+            rules: Arc::new(rules),
+            cached: None,
+            counters: vec![],
+        };
+        sim.announce();
+        sim
+    }
+
+    /// A new exporter that knows nothing.
+    pub fn restart_exporter(&mut self) {
+        self.state = State::new(self.state.rules.clone(), self.now());
+        self.wanted.clear();
+        self.counters.clear();
+        self.connection += 1;
+        self.announce();
+    }
+
+    fn announce(&mut self) {
+        self.step(Observation::StoreStarted { store: STORE, name: "main".into(), at: self.now() });
+        self.step(Observation::KeyWatched(KeyWatched {
+            store: STORE,
+            key: KEY,
+            key_text: "lock".into(),
+            lock: "lock".into(),
+            rules: self.rules.clone(),
+        }));
+        self.facts();
+    }
+
+    pub fn now(&self) -> Mono {
+        Mono(self.ms * 1_000_000)
+    }
+
+    pub fn server_ms(&self) -> i64 {
+        self.ms as i64 + self.offset_ms
+    }
+
+    fn span(&self) -> Span {
+        Span { sent: self.now(), done: self.now().plus(Duration::from_millis(1)) }
+    }
+
+    fn step(&mut self, o: Observation) {
+        let mut fx = Effects::default();
+        self.state.step(&o, &mut fx);
+        for w in fx.wanted {
+            let at = match &w {
+                Wanted::Key { at, .. } | Wanted::Look { at, .. } => at.0.div_ceil(1_000_000),
+            };
+            self.wanted.push((at.max(self.ms + 1), w));
+        }
+        self.check_invariants();
+    }
+
+    fn check_invariants(&mut self) {
+        let Some(lock) = self.state.stores.get(&STORE).and_then(|s| s.locks.get(&KEY)) else {
+            return;
+        };
+        if lock.signals.is_up(Signal::RenewalAfterLostLiveness) {
+            assert!(lock.signals.is_up(Signal::HolderStale), "renewal_after without stale");
+        }
+        let c = &lock.counts;
+        let mut now = vec![c.acquisitions, c.renewals, c.late_renewals, c.renewals_after_loss];
+        now.extend(c.ends);
+        now.extend(c.expired_under);
+        now.extend(Signal::ALL.iter().map(|s| lock.signals.rises(*s)));
+        for (before, after) in self.counters.iter().zip(&now) {
+            assert!(after >= before, "a counter fell");
+        }
+        self.counters = now;
+    }
+
+    // What the world does.
+
+    pub fn acquire(&mut self, token: &str, lease_ms: i64) -> bool {
+        self.expire();
+        if self.key.is_some() {
+            return false;
+        }
+        let expiry_ms = (lease_ms > 0).then(|| self.server_ms() + lease_ms);
+        self.key = Some(Key { token: token.into(), count: 1, expiry_ms });
+        true
+    }
+
+    pub fn renew(&mut self, token: &str, lease_ms: i64) -> bool {
+        self.expire();
+        let until = self.server_ms() + lease_ms;
+        match &mut self.key {
+            Some(k) if k.token == token => {
+                k.expiry_ms = Some(until);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn release(&mut self, token: &str) {
+        self.expire();
+        if self.key.as_ref().is_some_and(|k| k.token == token) {
+            self.key = None;
+        }
+    }
+
+    pub fn beat(&mut self) {
+        self.beat = Some(self.beat.unwrap_or(0) + 1);
+    }
+
+    fn expire(&mut self) {
+        let now = self.server_ms();
+        if self.key.as_ref().and_then(|k| k.expiry_ms).is_some_and(|e| now > e) {
+            self.key = None;
+        }
+    }
+
+    // What the exporter does.
+
+    /// Lets time pass; the exporter polls and makes its wanted reads.
+    pub fn advance(&mut self, ms: u64) {
+        let until = self.ms + ms;
+        loop {
+            let wanted = self.wanted.iter().map(|(at, _)| *at).min().unwrap_or(u64::MAX);
+            let next = self.next_poll.min(wanted);
+            if next > until {
+                break;
+            }
+            self.ms = next.max(self.ms);
+            if self.is_asleep {
+                if self.next_poll <= self.ms {
+                    self.next_poll += self.poll_ms;
+                }
+                self.wanted.retain(|(at, _)| *at > until);
+                continue;
+            }
+            if self.next_poll <= self.ms {
+                self.next_poll += self.poll_ms;
+                self.poll();
+            }
+            let due: Vec<Wanted> = {
+                let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wanted)
+                    .into_iter()
+                    .partition(|(at, _)| *at <= self.ms);
+                self.wanted = later;
+                due.into_iter().map(|(_, w)| w).collect()
+            };
+            for w in due {
+                match w {
+                    Wanted::Key { .. } => self.read_key(),
+                    Wanted::Look { what: LivenessSource::Heartbeat, .. } => self.read_beat(),
+                    Wanted::Look { what: LivenessSource::Process, .. } => self.read_process(),
+                }
+            }
+        }
+        self.ms = until;
+    }
+
+    fn poll(&mut self) {
+        self.read_process();
+        self.read_beat();
+        self.read_key();
+        if !self.is_down {
+            self.facts();
+            self.step(Observation::SweepDone(SweepDone {
+                node: node(),
+                span: self.span(),
+                busy: Duration::from_millis(1),
+            }));
+        }
+    }
+
+    fn read_key(&mut self) {
+        if self.is_down {
+            self.connection += 1;
+            self.step(Observation::NodeFailed(NodeFailed {
+                node: node(),
+                at: self.now(),
+                reason: FailReason::Timeout,
+                detail: "timeout".into(),
+            }));
+            return;
+        }
+        self.expire();
+        let found = match self.key.clone() {
+            None => Found::Absent,
+            Some(k) => Found::Present {
+                value: self.decode(&k),
+                expiry: k.expiry_ms.map_or(Expiry::Never, |e| Expiry::At(ServerTime::from_ms(e))),
+            },
+        };
+        self.step(Observation::Batch(BatchRead {
+            node: node(),
+            connection: self.connection,
+            span: self.span(),
+            time: ServerTime::from_ms(self.server_ms()),
+            role: Role::Master,
+            offset: Some(self.ms),
+            reads: vec![KeyRead { key: KEY, found }],
+        }));
+    }
+
+    fn decode(&mut self, key: &Key) -> Arc<Decoded> {
+        if let Some((token, count, value)) = &self.cached
+            && *token == key.token
+            && *count == key.count
+        {
+            return value.clone();
+        }
+        let worker = key.token.split(':').next().map(Arc::from);
+        let value = Arc::new(Decoded {
+            shape: Shape::Text,
+            format: "string",
+            tokens: TokenKind::PerAcquire,
+            default_lease: None,
+            always_renews: None,
+            holders: vec![Holding {
+                owner: Arc::new(Owner {
+                    token: Token::new(key.token.as_bytes()),
+                    worker,
+                    host: None,
+                    pid: self.token_pid,
+                }),
+                count: key.count,
+            }],
+        });
+        self.cached = Some((key.token.clone(), key.count, value.clone()));
+        value
+    }
+
+    fn watched(&self) -> Vec<Arc<str>> {
+        self.state.to_watch().into_iter().map(|w| w.name).collect()
+    }
+
+    fn read_beat(&mut self) {
+        let Some(beat) = self.beat else { return };
+        for worker in self.watched() {
+            let beat = if self.is_down {
+                Beat::Failed { reason: FailReason::Timeout, detail: String::new() }
+            } else {
+                Beat::Value { mark: beat, expires: false }
+            };
+            self.step(Observation::Heartbeat(HeartbeatRead { worker, span: self.span(), beat }));
+        }
+    }
+
+    fn read_process(&mut self) {
+        let Some(seen) = self.process.clone() else { return };
+        for worker in self.watched() {
+            self.step(Observation::Process(ProcessRead {
+                worker,
+                token_pid: None,
+                span: self.span(),
+                seen: seen.clone(),
+                detail: String::new(),
+            }));
+        }
+    }
+
+    fn facts(&mut self) {
+        self.step(Observation::Node(Box::new(NodeFacts {
+            node: node(),
+            connection: self.connection,
+            span: Span {
+                sent: self.span().done,
+                done: self.span().done.plus(Duration::from_millis(1)),
+            },
+            time: Some(ServerTime::from_ms(self.server_ms() + 1)),
+            version: "7.0.15".into(),
+            flavor: "redis".into(),
+            mode: "standalone".into(),
+            run_id: Some(format!("run{}", self.run_id)),
+            role: Role::Master,
+            replid: Some(format!("repl{}", self.run_id)),
+            replid2: None,
+            second_offset: None,
+            offset: Some(self.ms),
+            primary: None,
+            replicas: vec![],
+            connected_replicas: Some(0),
+            min_replicas_to_write: None,
+            aof: Some(false),
+            maxmemory: Some(0),
+            maxmemory_policy: Some("noeviction".into()),
+            evicted_keys: Some(self.evicted),
+            expired_keys: Some(0),
+            connections_received: Some(1),
+            rejected_connections: Some(0),
+            flushes: Some(self.flushes),
+            permissions: vec![],
+        })));
+    }
+
+    // What is shown.
+
+    pub fn lock(&self) -> LockView {
+        let view = View::of(&self.state, Instant { mono: self.now(), wall: 0.0 }, 1);
+        view.stores[0].locks[0].clone()
+    }
+
+    pub fn signal(&self, signal: Signal) -> Option<bool> {
+        self.state.stores[&STORE].locks[&KEY].signals.get(signal)
+    }
+
+    pub fn rises(&self, signal: Signal) -> u64 {
+        self.state.stores[&STORE].locks[&KEY].signals.rises(signal)
+    }
+
+    pub fn ends(&self, evidence: Evidence) -> u64 {
+        self.state.stores[&STORE].lease_ends[evidence as usize]
+    }
+
+    /// Advances in steps of `tick` until the signal is up; returns how long that took.
+    pub fn until_up(
+        &mut self,
+        signal: Signal,
+        most_ms: u64,
+        tick: u64,
+        mut world: impl FnMut(&mut Sim),
+    ) -> u64 {
+        let begin = self.ms;
+        while self.signal(signal) != Some(true) {
+            assert!(self.ms - begin < most_ms, "{} did not rise in {most_ms} ms", signal.as_str());
+            world(self);
+            self.advance(tick);
+        }
+        self.ms - begin
+    }
+
+    pub fn assert_quiet(&self) {
+        for s in [
+            Signal::HolderStale,
+            Signal::RenewalAfterLostLiveness,
+            Signal::RenewalOverdue,
+            Signal::LeaseWithoutTtl,
+            Signal::HeldTooLong,
+        ] {
+            assert_eq!(self.rises(s), 0, "{} rose: {:#?}", s.as_str(), self.lock().transitions);
+        }
+    }
+}

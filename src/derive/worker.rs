@@ -1,0 +1,79 @@
+//! One worker: its heartbeat and processes, and which locks it holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::heartbeat::{BeatRules, Heartbeat};
+use super::process::Processes;
+use crate::config::{ProcessSource, WorkerGroup};
+use crate::observe::{KeyId, Mono, StoreId};
+
+/// Token pids remembered for one worker name.
+const MOST_TOKENS: usize = 64;
+
+/// A worker, known from the config or as a lock's holder.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Index of the group that serves it.
+    pub group: Option<usize>,
+    /// Named in the config: never forgotten.
+    pub is_configured: bool,
+    /// Its heartbeat.
+    pub heartbeat: Heartbeat,
+    /// Its processes: by the pid in a token where the group finds them so, else under `None`.
+    pub processes: BTreeMap<Option<i32>, Processes>,
+    /// Pids that tokens of it name, with their host and when last seen.
+    pub tokens: BTreeMap<i32, (Option<Arc<str>>, Mono)>,
+    /// Locks it holds.
+    pub holds: BTreeSet<(StoreId, KeyId)>,
+    /// When it last held anything.
+    pub last_held: Mono,
+}
+
+impl Worker {
+    /// A worker that nothing is known of.
+    pub fn new(name: Arc<str>, group: Option<usize>, is_configured: bool, at: Mono) -> Self {
+        Self {
+            name,
+            group,
+            is_configured,
+            heartbeat: Heartbeat::default(),
+            processes: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            holds: BTreeSet::new(),
+            last_held: at,
+        }
+    }
+
+    /// Remembers the pid that a token names; returns whether it is new.
+    pub fn learn_token(&mut self, pid: i32, host: Option<Arc<str>>, at: Mono) -> bool {
+        let is_new = self.tokens.insert(pid, (host, at)).is_none();
+        while self.tokens.len() > MOST_TOKENS {
+            let Some(oldest) = self.tokens.iter().min_by_key(|(_, (_, at))| *at).map(|(p, _)| *p)
+            else {
+                break;
+            };
+            self.tokens.remove(&oldest);
+            self.processes.remove(&Some(oldest));
+        }
+        is_new
+    }
+
+    /// The processes that stand for the holder whose token names this pid.
+    pub fn processes_of(&self, pid: Option<i32>, group: &WorkerGroup) -> Option<&Processes> {
+        let key = if matches!(group.process, Some(ProcessSource::FromHolder)) { pid } else { None };
+        self.processes.get(&key)
+    }
+
+    /// Whether some live process other than the one of this pid carries the worker's name.
+    pub fn has_other_live(&self, pid: Option<i32>) -> bool {
+        self.processes.values().flat_map(Processes::live).any(|p| Some(p.pid) != pid)
+    }
+}
+
+/// The beat rules of a group.
+pub fn beat_rules(group: &WorkerGroup, poll: std::time::Duration) -> BeatRules {
+    BeatRules { frozen_after: group.heartbeat.as_ref().and_then(|h| h.frozen_after), poll }
+}

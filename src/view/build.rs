@@ -1,0 +1,241 @@
+//! Makes a [`View`] from the state. What is older than three intervals is left out here, once, for every reader.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::coverage;
+use super::lock::lock_view;
+use super::{NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView};
+use crate::config::SeriesTier;
+use crate::derive::node::{Node, primaries};
+use crate::derive::process::Processes;
+use crate::derive::store::Store;
+use crate::derive::worker::Worker;
+use crate::derive::{Evidence, LivenessSource, Signal, State};
+use crate::observe::node::FailReason;
+use crate::observe::{Mono, Role, Span};
+
+/// The instant a view is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Instant {
+    /// On the observer's clock.
+    pub mono: Mono,
+    /// On this host's wall clock, seconds since the epoch.
+    pub wall: f64,
+}
+
+/// Reasons for which keys are not watched.
+const DROP_REASONS: [&str; 2] = ["max_locks", "duplicate_name"];
+
+impl View {
+    /// The view of `state` at `now`.
+    pub fn of(state: &State, now: Instant, generation: u64) -> View {
+        let mut stores: Vec<StoreView> =
+            state.stores.values().map(|s| store_view(state, s, now)).collect();
+        stores.sort_by(|a, b| a.name.cmp(&b.name));
+        View {
+            generation,
+            taken: now.mono,
+            taken_wall: now.wall,
+            stores,
+            workers: state
+                .workers
+                .by_name
+                .values()
+                .filter_map(|w| worker_view(state, w, now.mono))
+                .collect(),
+            pollers: state
+                .polls
+                .records
+                .iter()
+                .map(|((poller, target), r)| PollerView {
+                    poller,
+                    target: target.clone(),
+                    interval_seconds: r.interval.as_secs_f64(),
+                    duration_seconds: (r.polls > 0).then(|| r.busy.as_secs_f64()),
+                    last_success_timestamp: r
+                        .succeeded
+                        .map(|at| now.wall - now.mono.secs_since(at)),
+                    polls: r.polls,
+                    failures: FailReason::ALL.iter().copied().zip(r.failures).collect(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Whether something last read then may still be shown.
+pub(super) fn is_fresh(done: Option<Mono>, now: Mono, poll: Duration) -> bool {
+    // A sweep is paced over a part of its interval, and a snapshot is taken after it: half an interval of grace.
+    done.is_some_and(|d| now.since(d) <= poll * 3 + poll / 2)
+}
+
+fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
+    let now = instant.mono;
+    let poll = state.rules.poll_interval;
+    let locks: Vec<_> = {
+        let mut locks: Vec<_> = store
+            .locks
+            .values()
+            .filter(|l| l.rules.by_key || l.value.is_some())
+            .map(|l| lock_view(state, l, now))
+            .collect();
+        locks.sort_by(|a, b| a.name.cmp(&b.name));
+        locks
+    };
+    let fresh = locks.iter().filter(|l| l.fresh);
+    let held = fresh.clone().filter(|l| l.held == Some(true)).count() as u64;
+    let free = fresh.clone().filter(|l| l.held == Some(false)).count() as u64;
+    let flagged = Signal::ALL
+        .iter()
+        .map(|s| {
+            let up = fresh.clone().filter(|l| l.signals.contains(&(*s, Some(true)))).count();
+            (*s, up as u64)
+        })
+        .collect();
+    StoreView {
+        name: store.name.clone(),
+        fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
+        nodes: store.nodes.values().map(|n| node_view(store, n, instant, poll)).collect(),
+        primaries: store
+            .nodes
+            .values()
+            .any(|n| n.facts.is_some())
+            .then(|| primaries(store.nodes.values())),
+        failovers: store.failovers,
+        lease_ends: Evidence::ALL.iter().copied().zip(store.lease_ends).collect(),
+        held,
+        free,
+        dropped: DROP_REASONS
+            .iter()
+            .map(|r| (*r, store.dropped.iter().find(|(n, _)| n == r).map_or(0, |(_, c)| *c)))
+            .collect(),
+        workers_dropped: state.workers.dropped_in(store.id),
+        flagged,
+        blind: coverage::blind(state, store, now),
+        locks,
+    }
+}
+
+fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> NodeView {
+    let now = instant.mono;
+    let facts = node.facts.as_ref().filter(|f| is_fresh(Some(f.span.done), now, poll));
+    let is_replica = matches!(node.role, Role::Replica { .. });
+    let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
+    NodeView {
+        addr: node.addr.clone(),
+        up: node.is_up,
+        permissions: node.facts.as_ref().map(|f| f.permissions.clone()).unwrap_or_default(),
+        restarts: node.restarts,
+        confirmations: is_replica.then_some(node.confirmations),
+        clock_steps: (node.clock.forward, node.clock.backward),
+        clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),
+        facts: facts.map(|f| {
+            let is_master = f.role == Role::Master;
+            let primary_offset = primary.and_then(|p| p.facts.as_ref()?.offset);
+            NodeFactsView {
+                version: f.version.as_str().into(),
+                flavor: f.flavor.as_str().into(),
+                mode: f.mode.as_str().into(),
+                maxmemory_policy: f.maxmemory_policy.as_deref().unwrap_or("").into(),
+                role: match f.role {
+                    Role::Master => "master",
+                    Role::Replica { .. } => "replica",
+                    Role::Sentinel => "sentinel",
+                    Role::Unknown => "unknown",
+                },
+                lag_bytes: match (is_replica, primary_offset, f.offset) {
+                    // The two offsets are read at different instants: a replica read later is not ahead.
+                    (true, Some(p), Some(r)) => Some(p.saturating_sub(r)),
+                    _ => None,
+                },
+                link_up: match f.role {
+                    Role::Replica { linked } => Some(linked),
+                    _ => None,
+                },
+                connected_replicas: f.connected_replicas.filter(|_| is_master),
+                min_replicas_to_write: f.min_replicas_to_write.filter(|_| is_master),
+                durable: f.aof,
+                evicts_locks: evicts_locks(f.maxmemory, f.maxmemory_policy.as_deref()),
+                rtt_seconds: node.clock.rtt().map(|r| r.as_secs_f64()),
+                clock_offset: node.clock.offset_micros().map(|(mid, half)| {
+                    // Kept against the observer's monotonic clock; wall minus monotonic makes it this host's.
+                    let host = instant.wall - now.secs_since(Mono(0));
+                    (mid as f64 / 1e6 - host, half as f64 / 1e6)
+                }),
+                clock_frozen: node.clock.frozen,
+                restart_unsafe: Some(node.unsafe_until.is_some_and(|until| now < until)),
+                evicted_keys: f.evicted_keys,
+                expired_keys: f.expired_keys,
+                connections_received: f.connections_received,
+                rejected_connections: f.rejected_connections,
+            }
+        }),
+    }
+}
+
+fn evicts_locks(maxmemory: Option<u64>, policy: Option<&str>) -> Option<bool> {
+    Some(maxmemory? > 0 && policy? != "noeviction")
+}
+
+fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> {
+    let (_, group, rules) = state.workers.with_group(&worker.name)?;
+    let poll = rules.poll;
+    let mut sources = Vec::new();
+    let processes: Vec<&Processes> = worker.processes.values().collect();
+    let fresh = |s: Option<Span>| is_fresh(s.map(|s| s.done), now, poll);
+    let seen: Vec<&&Processes> =
+        processes.iter().filter(|p| p.was_seen() || p.loss().is_some()).collect();
+    if group.process.is_some() && !seen.is_empty() && seen.iter().any(|p| fresh(p.last_span())) {
+        // Several tokens of one name: alive if any of its processes lives; a hidden one says nothing.
+        let is_known = seen.iter().any(|p| p.liveness() != crate::derive::Liveness::Unknown);
+        let is_alive = seen.iter().any(|p| !p.liveness().is_lost());
+        if is_known {
+            let lost = seen.iter().filter_map(|p| p.loss()).map(|l| l.since).max();
+            let lost = lost.filter(|_| !is_alive).map(|at| now.secs_since(at).max(0.0));
+            sources.push((LivenessSource::Process, is_alive, lost));
+        }
+    }
+    let beat = &worker.heartbeat;
+    if group.heartbeat.is_some() && beat.was_seen() && beat.is_threshold_sane(rules) {
+        let lost = beat.loss().map(|l| now.secs_since(l.since).max(0.0));
+        sources.push((LivenessSource::Heartbeat, lost.is_none(), lost));
+    }
+    let restarts = processes.iter().map(|p| p.restarts).sum();
+    Some(WorkerView {
+        name: worker.name.clone(),
+        tier: group.series.max(SeriesTier::Core),
+        sources,
+        heartbeats: (group.heartbeat.is_some() && beat.was_seen()).then_some(beat.advances),
+        heartbeat_age_seconds: beat.age().filter(|_| group.heartbeat.is_some() && beat.was_seen()),
+        frozen_after_seconds: (group.heartbeat.is_some() && beat.was_seen())
+            .then(|| beat.frozen_after(rules)),
+        process: processes
+            .iter()
+            .filter(|p| fresh(p.last_span()))
+            .find_map(|p| process_view(p, now)),
+        process_gone: !seen.is_empty()
+            && seen.iter().all(|p| fresh(p.last_span()) && p.live().next().is_none())
+            && seen.iter().any(|p| p.liveness() == crate::derive::Liveness::Dead),
+        restarts: (!seen.is_empty()).then_some(restarts),
+        coverage_lost: coverage::worker(state, worker),
+    })
+}
+
+fn process_view(processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
+    // The oldest of several: the one that stays while others come and go.
+    let p = processes.live().min_by_key(|p| p.start_ticks)?;
+    Some(WorkerProcessView {
+        state: p.state,
+        uptime_seconds: now.secs_since(p.started).max(0.0),
+        threads: processes.live().map(|p| p.threads).sum(),
+        resident_bytes: processes.live().map(|p| p.resident_bytes).sum(),
+        cpu_seconds: p.cpu.as_secs_f64(),
+        frozen: p.frozen,
+    })
+}
+
+/// Text for a worker without a name.
+pub(super) fn no_worker() -> Arc<str> {
+    "".into()
+}

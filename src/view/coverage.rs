@@ -1,0 +1,167 @@
+//! What cannot be judged, and why: never a zero where nothing was seen.
+
+use super::build::is_fresh;
+use super::{Aspect, BlindReason};
+use crate::config::WorkerGroup;
+use crate::derive::lock::{Lock, Phase};
+use crate::derive::store::Store;
+use crate::derive::worker::Worker;
+use crate::derive::{Liveness, State};
+use crate::observe::Mono;
+use crate::observe::lock::Unreadable;
+use crate::observe::worker::ProcessUnknown;
+
+/// Every aspect and reason that this version can report; exported with 0 from the start.
+pub const BLIND: [(Aspect, BlindReason); 16] = [
+    (Aspect::Holder, BlindReason::NotConfigured),
+    (Aspect::Holder, BlindReason::OpaqueToken),
+    (Aspect::Heartbeat, BlindReason::NotConfigured),
+    (Aspect::Heartbeat, BlindReason::Unreachable),
+    (Aspect::Heartbeat, BlindReason::NoHistory),
+    (Aspect::Heartbeat, BlindReason::Unsupported),
+    (Aspect::Process, BlindReason::Hidden),
+    (Aspect::Process, BlindReason::ForeignHost),
+    (Aspect::Process, BlindReason::OpaqueToken),
+    (Aspect::Process, BlindReason::Unreachable),
+    (Aspect::Process, BlindReason::NoHistory),
+    (Aspect::Lease, BlindReason::Permission),
+    (Aspect::Lease, BlindReason::Unsupported),
+    (Aspect::Lease, BlindReason::Unreachable),
+    (Aspect::Renewals, BlindReason::NoHistory),
+    (Aspect::Hold, BlindReason::ReusableToken),
+];
+
+/// What is configured for a lock and cannot be judged now.
+pub(super) fn lock(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
+    let mut lost = judge(state, lock, now);
+    lost.retain(|(_, reason)| *reason != BlindReason::NotConfigured);
+    lost
+}
+
+/// Everything that cannot be judged of a lock, configured or not.
+fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
+    let mut lost = Vec::new();
+    match lock.unreadable {
+        Some(Unreadable::Permission) => lost.push((Aspect::Lease, BlindReason::Permission)),
+        Some(Unreadable::Unexpected) => lost.push((Aspect::Lease, BlindReason::Unsupported)),
+        None if !is_fresh(lock.seen.map(|s| s.span.done), now, state.rules.poll_interval) => {
+            lost.push((Aspect::Lease, BlindReason::Unreachable));
+        }
+        None => {}
+    }
+    let Phase::Held(tenure) = &lock.phase else { return lost };
+    holder(state, lock, &mut lost);
+    let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
+    if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
+        lost.push((Aspect::Renewals, BlindReason::NoHistory));
+    }
+    lost
+}
+
+fn holder(state: &State, lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
+    let Some(tenure) = lock.tenure() else { return };
+    let Some(name) = &tenure.worker else {
+        let reason = if lock.rules.holder.is_some() && tenure.owner.is_some() {
+            BlindReason::OpaqueToken
+        } else {
+            BlindReason::NotConfigured
+        };
+        lost.push((Aspect::Holder, reason));
+        return;
+    };
+    let Some((worker, group, rules)) = state.workers.with_group(name) else {
+        lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
+        return;
+    };
+    if group.heartbeat.is_none() && group.process.is_none() {
+        lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
+    }
+    if let Some(reason) = heartbeat(worker, group, rules) {
+        lost.push((Aspect::Heartbeat, reason));
+    }
+    let pid = tenure.owner.as_ref().and_then(|o| o.pid);
+    if let Some(reason) = process(worker, group, pid) {
+        lost.push((Aspect::Process, reason));
+    }
+}
+
+fn heartbeat(
+    worker: &Worker,
+    group: &WorkerGroup,
+    rules: crate::derive::heartbeat::BeatRules,
+) -> Option<BlindReason> {
+    group.heartbeat.as_ref()?;
+    let beat = &worker.heartbeat;
+    if beat.failed {
+        Some(BlindReason::Unreachable)
+    } else if !beat.is_threshold_sane(rules) {
+        Some(BlindReason::Unsupported)
+    } else if !beat.is_judged(rules) {
+        Some(BlindReason::NoHistory)
+    } else {
+        None
+    }
+}
+
+fn process(worker: &Worker, group: &WorkerGroup, pid: Option<i32>) -> Option<BlindReason> {
+    group.process.as_ref()?;
+    let Some(processes) = worker.processes_of(pid, group) else {
+        return Some(BlindReason::NoHistory);
+    };
+    match processes.unknown() {
+        Some(ProcessUnknown::Hidden) => Some(BlindReason::Hidden),
+        Some(ProcessUnknown::ForeignHost) => Some(BlindReason::ForeignHost),
+        Some(ProcessUnknown::NoPid) => Some(BlindReason::OpaqueToken),
+        Some(ProcessUnknown::NoPidFile | ProcessUnknown::Failed) => Some(BlindReason::Unreachable),
+        None => (processes.liveness() == Liveness::Unknown).then_some(BlindReason::NoHistory),
+    }
+}
+
+/// Whether the liveness of a lock's holders can be seen at all, as far as the config goes.
+pub(super) fn can_see_holder(state: &State, lock: &Lock) -> bool {
+    match lock.tenure() {
+        Some(t) => t.worker.as_ref().is_some_and(|w| {
+            state
+                .workers
+                .with_group(w)
+                .is_some_and(|(_, g, _)| g.heartbeat.is_some() || g.process.is_some())
+        }),
+        None => lock.rules.holder.is_some() && !state.rules.groups.is_empty(),
+    }
+}
+
+/// Locks of a store that cannot be judged, by aspect and reason.
+pub(super) fn blind(state: &State, store: &Store, now: Mono) -> Vec<(Aspect, BlindReason, u64)> {
+    let mut counts = BLIND.map(|_| 0u64);
+    let mut count = |aspect, reason| {
+        if let Some(i) = BLIND.iter().position(|b| *b == (aspect, reason))
+            && let Some(n) = counts.get_mut(i)
+        {
+            *n += 1;
+        }
+    };
+    for lock in store.locks.values().filter(|l| l.rules.by_key || l.value.is_some()) {
+        for (aspect, reason) in judge(state, lock, now) {
+            count(aspect, reason);
+        }
+        let learns_hold = lock.rules.max_hold.is_none() && !lock.rules.always_held;
+        if learns_hold && !lock.is_per_acquire() && lock.value.is_some() {
+            count(Aspect::Hold, BlindReason::ReusableToken);
+        }
+    }
+    BLIND.iter().zip(counts).map(|((a, r), n)| (*a, *r, n)).collect()
+}
+
+/// What cannot be judged of a worker.
+pub(super) fn worker(state: &State, worker: &Worker) -> Vec<(&'static str, &'static str)> {
+    let Some((_, group, rules)) = state.workers.with_group(&worker.name) else { return Vec::new() };
+    let mut lost = Vec::new();
+    if let Some(reason) = heartbeat(worker, group, rules) {
+        lost.push((Aspect::Heartbeat.as_str(), reason.as_str()));
+    }
+    let newest = worker.tokens.iter().max_by_key(|(_, (_, at))| *at).map(|(pid, _)| *pid);
+    if let Some(reason) = process(worker, group, newest) {
+        lost.push((Aspect::Process.as_str(), reason.as_str()));
+    }
+    lost
+}

@@ -1,0 +1,157 @@
+//! One lock of a view.
+
+use std::time::Duration;
+
+use super::build::{is_fresh, no_worker};
+use super::{HolderView, LockCounts, LockView, TransitionView, coverage};
+use crate::config::SeriesTier;
+use crate::derive::lock::{Lock, Phase};
+use crate::derive::{Evidence, Liveness, Signal, State};
+use crate::observe::{Expiry, Mono};
+
+/// Clock drift that a lease has to survive, as a share of its length.
+const DRIFT: f64 = 200e-6;
+/// Ends that a lock counts; the others are told per store only.
+const LOCK_ENDS: [Evidence; 4] =
+    [Evidence::Released, Evidence::Lapsed, Evidence::Overwritten, Evidence::Unknown];
+
+pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
+    let poll = state.rules.poll_interval;
+    let fresh = is_fresh(lock.seen.map(|s| s.span.done), now, poll) && lock.unreadable.is_none();
+    let tenure = lock.tenure();
+    let lease = lock.lease();
+    let lease_micros = lease.map(|(l, _)| l);
+    let judged = lock.holder(&state.workers);
+    let last = lock.seen;
+    let written = tenure.map(|t| t.write.made_at(lease_micros));
+    let expiry = tenure.and_then(|t| match t.expiry {
+        Expiry::At(e) => Some(e),
+        Expiry::Never => None,
+    });
+    let period = if tenure.is_some_and(|t| t.renewals == 0) {
+        lock.habit.first_period()
+    } else {
+        lock.habit.period()
+    };
+    let beat = tenure
+        .and_then(|t| t.worker.as_ref())
+        .and_then(|w| state.workers.by_name.get(w))
+        .and_then(|w| w.heartbeat.last_advance());
+    LockView {
+        name: lock.name.clone(),
+        key: lock.key_text.clone(),
+        format: lock.value.as_ref().map_or("", |v| v.format),
+        lease_source: lease.map(|(_, s)| s),
+        tier: tier(lock, now, state.rules.retain),
+        fresh,
+        held: match lock.phase {
+            Phase::Unseen => None,
+            Phase::Free { .. } => Some(false),
+            Phase::Held(_) => Some(true),
+        },
+        holders: holders(lock, judged.map_or(Liveness::Unknown, |j| j.liveness)),
+        previous: lock.previous.clone(),
+        held_seconds: tenure.map(|t| now.secs_since(t.first.span.done).max(0.0)),
+        held_since_timestamp: tenure.map(|t| t.first.time.as_secs_f64()),
+        remaining_seconds: match (expiry, last) {
+            (Some(e), Some(seen)) => {
+                Some((e.secs_since(seen.time) - now.secs_since(seen.span.done)).max(0.0))
+            }
+            _ => None,
+        },
+        length_seconds: lock.lease_seconds(),
+        expiry_timestamp: expiry.map(|e| e.as_secs_f64()),
+        renewal_age_seconds: tenure.map(|t| t.renewal_age(lease_micros, now)),
+        last_renewal_timestamp: match (tenure, written) {
+            (Some(t), Some(w)) => {
+                Some(t.write.shown.time.as_secs_f64() - t.write.shown.span.done.secs_since(w))
+            }
+            _ => None,
+        },
+        renewal_period_seconds: lock.habit.period(),
+        least_margin_ratio: lock.margins.least(now),
+        stall_budget_seconds: stall_budget(state, lock, period),
+        counts: counts(state, lock),
+        signals: Signal::ALL.iter().map(|s| (*s, lock.signals.get(*s))).collect(),
+        rises: Signal::ALL.iter().map(|s| (*s, lock.signals.rises(*s))).collect(),
+        liveness: judged.map(|j| j.liveness),
+        lost_seconds: judged
+            .filter(|j| j.liveness.is_lost())
+            .and_then(|j| j.lost_since())
+            .map(|at| now.secs_since(at).max(0.0)),
+        renewal_minus_heartbeat_seconds: match (written, beat) {
+            (Some(w), Some(b)) => Some(w.secs_since(b)),
+            _ => None,
+        },
+        overrun_seconds: lock.overrun,
+        typical_hold_seconds: lock.holds.typical(),
+        divergences: {
+            let mut list: Vec<_> =
+                lock.divergences(now, poll).map(|(a, k)| (a.clone(), k)).collect();
+            list.sort();
+            list
+        },
+        coverage_lost: coverage::lock(state, lock, now),
+        transitions: lock
+            .timeline
+            .iter()
+            .map(|t| TransitionView {
+                age_seconds: now.secs_since(t.at).max(0.0),
+                what: t.what,
+                detail: t.detail.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn tier(lock: &Lock, now: Mono, retain: Duration) -> Option<SeriesTier> {
+    match lock.rules.series {
+        SeriesTier::Flagged => {
+            let is_flagged = Signal::ALL.iter().any(|s| lock.signals.is_up(*s))
+                || lock.flagged_at.is_some_and(|at| now.since(at) < retain);
+            is_flagged.then_some(SeriesTier::Core)
+        }
+        tier => Some(tier),
+    }
+}
+
+fn holders(lock: &Lock, liveness: Liveness) -> Vec<HolderView> {
+    let Some(tenure) = lock.tenure() else { return Vec::new() };
+    vec![HolderView {
+        worker: tenure.worker.clone().unwrap_or_else(no_worker),
+        fingerprint: tenure.owner.as_ref().map(|o| o.token.fingerprint()).unwrap_or_default(),
+        count: tenure.count,
+        liveness,
+    }]
+}
+
+/// L - P - round trip - drift; for a lease that nobody renews, L - typical hold.
+fn stall_budget(state: &State, lock: &Lock, period: Option<f64>) -> Option<f64> {
+    let lease = lock.lease_seconds()?;
+    let used = period.or_else(|| Some(lock.holds.typical()?.min(lease)))?;
+    let store = state.stores.get(&lock.store)?;
+    let rtt = store.nodes.get(store.primary.as_ref()?)?.clock.rtt()?.as_secs_f64();
+    Some((lease - used - rtt - DRIFT * lease).max(0.0))
+}
+
+fn counts(state: &State, lock: &Lock) -> LockCounts {
+    let c = &lock.counts;
+    let is_visible = coverage::can_see_holder(state, lock);
+    LockCounts {
+        acquisitions: c.acquisitions,
+        renewals: c.renewals,
+        late_renewals: c.late_renewals,
+        renewals_after_lost_liveness: c.renewals_after_loss,
+        ends: LOCK_ENDS
+            .iter()
+            .map(|e| (*e, c.ends.get(*e as usize).copied().unwrap_or(0)))
+            .collect(),
+        expired_under_holder: is_visible.then(|| {
+            [Liveness::Alive, Liveness::Stopped, Liveness::Frozen]
+                .into_iter()
+                .zip(c.expired_under)
+                .collect()
+        }),
+        free_seconds: c.free_seconds,
+    }
+}
