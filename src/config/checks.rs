@@ -85,10 +85,15 @@ fn compile(text: &str) -> Result<Regex, Wrong> {
 /// A file that exists and can be read now.
 pub(super) fn file(path: &str) -> Result<PathBuf, Wrong> {
     let path = PathBuf::from(path);
-    match std::fs::metadata(&path).and_then(|_| std::fs::File::open(&path)) {
-        Ok(opened) if opened.metadata().is_ok_and(|m| m.is_dir()) => {
-            wrong(format!("{} is a directory", shown(&path)), "name a file in it")
-        }
+    // Looked at before it is opened: opening a pipe would wait for whoever writes it.
+    let found = std::fs::metadata(&path);
+    if found.as_ref().is_ok_and(|m| !m.is_file()) {
+        return wrong(
+            format!("{} is not a regular file", shown(&path)),
+            "name a file with the content",
+        );
+    }
+    match found.and_then(|_| std::fs::File::open(&path)) {
         Ok(_) => Ok(path),
         Err(error) => {
             let reason = format!("{} cannot be read: {error}", shown(&path));

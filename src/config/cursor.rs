@@ -1,11 +1,9 @@
-//! A place in the merged values with typed getters. A getter that finds a value of the wrong type, or outside its
-//! bounds, records the mistake and answers `None`; readers carry on, so that one run finds everything.
-
-use std::time::Duration;
+//! A place in the merged values: its keys, and the tables and lists below it. What is of the wrong type is recorded as
+//! a mistake and left out; readers carry on, so that one run finds everything. Single values are in `values`.
 
 use config::{Map, Value, ValueKind};
 
-use super::mistake::{Report, closest, quoted};
+use super::mistake::{Report, closest};
 use super::schema::{Key, Kind, Section};
 use super::unknown::join;
 
@@ -81,9 +79,23 @@ impl<'a> Cursor<'a> {
         self.report.add(None, &self.path, reason.into(), Some(fix.into()));
     }
 
+    /// Whether one of these keys is probably meant by one that does not exist, which is reported already.
+    pub(super) fn mistyped(&self, keys: &[&'static str]) -> bool {
+        self.table.keys().any(|name| {
+            self.section.later.contains(&name.as_str())
+                || (self.section.key(name).is_none()
+                    && closest(name, keys.iter().copied()).is_some())
+        })
+    }
+
+    /// Whether the key holds a list without elements.
+    pub(super) fn is_empty_list(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|v| matches!(&v.kind, ValueKind::Array(a) if a.is_empty()))
+    }
+
     /// Records that the key is missing, if it is.
-    pub(super) fn require(&self, key: &str, fix: &str) {
-        if !self.has(key) {
+    pub(super) fn require(&self, key: &'static str, fix: &str) {
+        if !self.has(key) && !self.mistyped(&[key]) {
             self.wrong(key, "missing", fix);
         }
     }
@@ -91,140 +103,6 @@ impl<'a> Cursor<'a> {
     /// Where the key's value came from, if not from the base.
     pub(super) fn origin(&self, key: &str) -> Option<&'a str> {
         self.table.get(key).and_then(Value::origin)
-    }
-
-    /// Text.
-    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
-        let (spec, value) = self.get(key)?;
-        debug_assert!(matches!(spec.kind, Kind::Text | Kind::Secret), "{key} is not text");
-        match &value.kind {
-            ValueKind::String(text) if text.is_empty() => {
-                self.wrong(key, "is empty", "give it a value, or remove it");
-                None
-            }
-            ValueKind::String(text) => Some(text),
-            // Numbers lose their leading zeros, so what was meant cannot be known any more.
-            other => {
-                let reason = format!("must be text, not {}", described(other));
-                self.wrong(key, reason, "put the value in quotes");
-                None
-            }
-        }
-    }
-
-    /// A duration within the bounds of the schema.
-    pub(super) fn duration(&self, key: &str) -> Option<Duration> {
-        let (spec, value) = self.get(key)?;
-        let Kind::Duration(least, most) = spec.kind else { return None };
-        let text = match &value.kind {
-            ValueKind::String(text) => text.trim(),
-            ValueKind::I64(_) | ValueKind::Float(_) => {
-                self.unitless(key, &value.kind.to_string());
-                return None;
-            }
-            other => {
-                let reason = format!("must be a duration, not {}", described(other));
-                self.wrong(key, reason, "write it with a unit, such as `30s`");
-                return None;
-            }
-        };
-        if text.parse::<f64>().is_ok() {
-            self.unitless(key, text);
-            return None;
-        }
-        let Ok(duration) = humantime::parse_duration(text) else {
-            let reason = format!("{} is not a duration", quoted(text));
-            self.wrong(key, reason, "write it as `500ms`, `30s`, `1m 30s` or `2h`");
-            return None;
-        };
-        let bound = |text| humantime::parse_duration(text).ok();
-        if bound(least).is_some_and(|b| duration < b) || bound(most).is_some_and(|b| duration > b) {
-            let fix = format!("it must be from {least} to {most}");
-            self.wrong(key, format!("{} is out of range", quoted(text)), fix);
-            return None;
-        }
-        Some(duration)
-    }
-
-    fn unitless(&self, key: &str, number: &str) {
-        let fix = if number.starts_with('-') {
-            "write a duration such as `30s`".to_owned()
-        } else {
-            format!("write `{number}s` if seconds are meant")
-        };
-        self.wrong(key, format!("{} has no unit", quoted(number)), fix);
-    }
-
-    /// A whole number within the bounds of the schema.
-    pub(super) fn whole(&self, key: &str) -> Option<usize> {
-        let (spec, value) = self.get(key)?;
-        let Kind::Whole(least, most) = spec.kind else { return None };
-        let number = match &value.kind {
-            ValueKind::I64(n) => Some(i128::from(*n)),
-            ValueKind::U64(n) => Some(i128::from(*n)),
-            // All that the environment gives is text.
-            ValueKind::String(text) if value.origin().is_some() => text.trim().parse().ok(),
-            _ => None,
-        };
-        match number {
-            Some(n) if n >= i128::from(least) && n <= i128::from(most) => usize::try_from(n).ok(),
-            Some(n) => {
-                self.wrong(
-                    key,
-                    format!("`{n}` is out of range"),
-                    format!("it must be from {least} to {most}"),
-                );
-                None
-            }
-            None => {
-                let reason = format!("must be a whole number, not {}", described(&value.kind));
-                self.wrong(key, reason, format!("from {least} to {most}, without quotes"));
-                None
-            }
-        }
-    }
-
-    /// `true` or `false`.
-    pub(super) fn switch(&self, key: &str) -> Option<bool> {
-        let (spec, value) = self.get(key)?;
-        debug_assert!(matches!(spec.kind, Kind::Switch), "{key} is not a switch");
-        let from_env = value.origin().is_some();
-        match &value.kind {
-            ValueKind::Boolean(on) => Some(*on),
-            ValueKind::String(t) if from_env && t.trim().eq_ignore_ascii_case("true") => Some(true),
-            ValueKind::String(t) if from_env && t.trim().eq_ignore_ascii_case("false") => {
-                Some(false)
-            }
-            other => {
-                let reason = format!("must be true or false, not {}", described(other));
-                self.wrong(key, reason, "write `true` or `false` without quotes");
-                None
-            }
-        }
-    }
-
-    /// One of the schema's words.
-    pub(super) fn one_of(&self, key: &str) -> Option<&'static str> {
-        let (spec, value) = self.get(key)?;
-        let Kind::OneOf(known, later) = spec.kind else { return None };
-        let choices = || format!("it is one of: {}", known.join(", "));
-        let ValueKind::String(word) = &value.kind else {
-            let reason = format!("must be a word, not {}", described(&value.kind));
-            self.wrong(key, reason, choices());
-            return None;
-        };
-        let found = known.iter().find(|k| *k == word).copied();
-        if found.is_none() {
-            if later.contains(&word.as_str()) {
-                let reason = format!("`{word}` is not supported by this version");
-                self.wrong(key, reason, choices());
-            } else {
-                let fix = closest(word, known.iter().copied())
-                    .map_or_else(choices, |meant| format!("did you mean `{meant}`?"));
-                self.wrong(key, format!("{} is unknown", quoted(word)), fix);
-            }
-        }
-        found
     }
 
     /// The texts of a list; those of the wrong type are reported and left out.
@@ -299,7 +177,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The key's schema and value. A key without a value is a mistake: its children may all be commented out.
-    fn get(&self, key: &str) -> Option<(&'static Key, &'a Value)> {
+    pub(super) fn get(&self, key: &str) -> Option<(&'static Key, &'a Value)> {
         let spec = self.section.key(key);
         debug_assert!(spec.is_some(), "{key} is not in the schema of {}", self.path);
         let value = self.table.get(key)?;
@@ -311,7 +189,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn described(kind: &ValueKind) -> &'static str {
+/// What a value is, in words; never what it says.
+pub(super) fn described(kind: &ValueKind) -> &'static str {
     match kind {
         ValueKind::Nil => "nothing",
         ValueKind::Boolean(_) => "true or false",

@@ -96,7 +96,8 @@ impl<'a> Walk<'a> {
                 let name = unknown::variable(&unknown::join(&self.path, meant));
                 (format!("no key {} in {place}", quoted(head)), format!("did you mean {name}?"))
             }
-            _ => (format!("{reason} in {place}"), fix),
+            _ if reason == "unknown key" => (format!("no key {} in {place}", quoted(head)), fix),
+            _ => (reason, fix),
         }
     }
 

@@ -102,14 +102,18 @@ fn syntax(error: &ConfigError) -> (String, String) {
         };
         return (format!("not valid YAML at {place}: {}", duplicate(what)), fix.into());
     }
-    let reason = if text.contains("YAML documents") {
-        "more than one YAML document"
+    let (reason, fix) = if text.contains("YAML documents") {
+        ("more than one YAML document", "keep one, and remove the line `---` before the other")
     } else if text.contains("expected a map") {
-        "the top level is not a table of keys"
+        ("the top level is not a table of keys", "write `key: value`")
+    } else if text.contains("floating point") {
+        ("a number that cannot be used, such as `.inf`", "write it out, or put text in quotes")
+    } else if text.contains("hash key") {
+        ("a key that is not plain text", "put values that begin with `{` or `[` in quotes")
     } else {
-        "not usable YAML: a key that is not text, or a number that is none"
+        ("not usable as YAML", "write `key: value`, and put special characters in quotes")
     };
-    (reason.into(), "write `key: value`, and put values with special characters in quotes".into())
+    (reason.into(), fix.into())
 }
 
 /// The scanner prints a duplicated key as its type shows itself.

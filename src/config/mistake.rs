@@ -104,7 +104,7 @@ pub(super) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     known
         .into_iter()
         .map(|k| (strsim::damerau_levenshtein(&word, &k.to_ascii_lowercase().replace('-', "_")), k))
-        .filter(|(distance, k)| *distance <= 1 + k.len() / 4)
+        .filter(|(distance, k)| *distance <= 1.max(k.len() / 4))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, k)| k)
 }

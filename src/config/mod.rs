@@ -14,6 +14,7 @@ mod schema;
 mod selector;
 mod template;
 mod unknown;
+mod values;
 
 #[cfg(test)]
 mod tests;

@@ -28,6 +28,7 @@ pub(super) fn read(at: &Cursor<'_>) -> Option<LockConfig> {
             at.wrong("match", "is set beside `key`", "keep `key` for one lock or `match` for many");
             return None;
         }
+        (false, false) if at.mistyped(&["key", "match"]) => return None,
         (false, false) => {
             at.wrong_here(
                 "has neither `key` nor `match`",

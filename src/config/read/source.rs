@@ -19,6 +19,9 @@ const KINDS: &[&str] = &["redis", "file", "http"];
 pub(super) fn read(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Source> {
     let present = at.present(KINDS);
     let [kind] = present.as_slice() else {
+        if present.is_empty() && at.mistyped(KINDS) {
+            return None;
+        }
         let reason = if present.is_empty() {
             "names no source".to_owned()
         } else {
@@ -58,13 +61,13 @@ fn redis(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<So
         );
         return None;
     }
+    let json = pointer(at);
     let part = match present.first().copied() {
         Some("field") => RedisPart::Field(at.text("field")?.to_owned()),
         Some("member") => RedisPart::Member(at.text("member")?.to_owned()),
         Some(_) if at.switch("exists")? => RedisPart::Exists,
         _ => RedisPart::Text,
     };
-    let json = pointer(at);
     if at.has("json") && matches!(part, RedisPart::Member(_) | RedisPart::Exists) {
         at.wrong("json", "a score or a key's existence is no JSON", "remove it");
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
+use super::super::mistake::quoted;
 use super::super::model::{Heartbeat, ProcessSource, SeriesTier, WorkerGroup};
 use super::super::template;
 use super::{noted, source};
@@ -24,7 +25,7 @@ fn read(
     seen: &mut BTreeMap<String, String>,
 ) -> WorkerGroup {
     noted_here(at, checks::section_name(name));
-    if at.present(&["match", "names"]).is_empty() {
+    if at.present(&["match", "names"]).is_empty() && !at.mistyped(&["match", "names"]) {
         at.wrong_here(
             "has neither `match` nor `names`",
             "add `match: '^orders-\\d+$'` or `names: [...]`",
@@ -53,18 +54,18 @@ fn noted_here(at: &Cursor<'_>, checked: Result<(), checks::Wrong>) {
 }
 
 fn names(at: &Cursor<'_>, seen: &mut BTreeMap<String, String>) -> Vec<Arc<str>> {
-    let items = at.texts("names");
-    if items.is_empty() && at.has("names") && !at.has("match") {
+    if at.is_empty_list("names") && !at.has("match") {
         at.wrong("names", "is empty", "add a worker's name, or use `match`");
     }
     let mut names: Vec<Arc<str>> = Vec::new();
-    for item in items {
+    for item in at.texts("names") {
         if let Err((reason, fix)) = checks::label_name(item.text) {
             item.wrong(reason, fix);
         } else if let Some(first) = seen.insert(item.text.to_owned(), at.path.clone()) {
+            let first = if first == at.path { "listed".into() } else { format!("in `{first}`") };
             item.wrong(
-                format!("is already in `{first}`"),
-                "a worker belongs to one group: remove it from the other",
+                format!("{} is already {first}", quoted(item.text)),
+                "a worker is listed once: remove one of the two",
             );
         } else {
             names.push(item.text.into());
@@ -76,6 +77,9 @@ fn names(at: &Cursor<'_>, seen: &mut BTreeMap<String, String>) -> Vec<Arc<str>> 
 fn process(at: &Cursor<'_>, several: bool) -> Option<ProcessSource> {
     let present = at.present(PROCESS_KEYS);
     let [key] = present.as_slice() else {
+        if present.is_empty() && at.mistyped(PROCESS_KEYS) {
+            return None;
+        }
         let reason = if present.is_empty() {
             "names no process".to_owned()
         } else {
