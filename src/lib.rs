@@ -15,6 +15,7 @@
 //! * [`http`]: routes and the status page.
 //! * [`app`]: wires these, and nothing calls it but `main`.
 
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod derive;

@@ -1,6 +1,25 @@
-//! The configuration: [`model`] is what the rest of the program sees, validated and immutable; `load` makes it from a
+//! The configuration: [`model`] is what the rest of the program sees, validated and immutable; [`load`] makes it from a
 //! file, the environment and flags, and lists every mistake at once. Reads files, never a server or a process.
 
+mod checks;
+mod cursor;
+mod env;
+mod layers;
+mod load;
+mod mistake;
 pub mod model;
+mod read;
+mod redis_url;
+mod schema;
+mod selector;
+mod template;
+mod unknown;
+mod values;
 
+#[cfg(test)]
+mod tests;
+
+pub use load::{Input, load};
+pub use mistake::{Mistake, Mistakes};
 pub use model::*;
+pub use selector::MetricSelector;

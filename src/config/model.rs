@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use crate::secret::Secret;
 
+/// Lock formats that can be named in `format`; `auto` detects them.
+pub const FORMATS: &[&str] = &["string", "redisson"];
+
 /// Everything that is configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {

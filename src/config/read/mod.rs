@@ -1,0 +1,92 @@
+//! Turns the merged values into the model, one file per section. Every reader carries on after a mistake, so that all
+//! are found; it answers `None` only where something that it needs is missing or wrong.
+
+mod lock;
+mod source;
+mod store;
+mod worker;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::checks::{self, Wrong};
+use super::cursor::Cursor;
+use super::model::{Config, Password, TlsFiles};
+
+/// The whole configuration.
+pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
+    let mut stores = BTreeMap::new();
+    let mut complete = true;
+    let entries = top.map("stores");
+    let names: BTreeSet<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
+    for (name, below) in entries {
+        if let Err((reason, fix)) = checks::section_name(name) {
+            below.wrong_here(reason, fix);
+        }
+        match store::read(name, &below) {
+            Some(store) => drop(stores.insert(name.to_owned(), Arc::new(store))),
+            None => complete = false,
+        }
+    }
+    let workers = worker::read_all(top, &names);
+    if !top.has("stores") && !top.has("workers") {
+        top.wrong("stores", "there is nothing to watch", "add a store with its `url` and `locks`");
+    }
+    let config = Config {
+        poll_interval: top.duration("poll_interval").unwrap_or(Duration::from_secs(2)),
+        retain: top.duration("retain").unwrap_or(Duration::from_secs(3600)),
+        max_workers: top.whole("max_workers").unwrap_or(1000),
+        stores,
+        workers: Arc::new(workers),
+    };
+    complete.then_some(config)
+}
+
+/// A checked value, or the mistake recorded.
+fn noted<T>(at: &Cursor<'_>, key: &str, checked: Result<T, Wrong>) -> Option<T> {
+    checked.map_err(|(reason, fix)| at.wrong(key, reason, fix)).ok()
+}
+
+/// A file that must be readable.
+fn file(at: &Cursor<'_>, key: &str) -> Option<std::path::PathBuf> {
+    let path = at.text(key)?;
+    noted(at, key, checks::file(path))
+}
+
+/// The `tls` table; `used` says whether the URL beside it speaks TLS at all, `None` where that is not known.
+fn tls(at: &Cursor<'_>, used: Option<bool>, scheme: &str) -> TlsFiles {
+    let Some(below) = at.table("tls") else { return TlsFiles::default() };
+    if used == Some(false) {
+        at.wrong(
+            "tls",
+            "the URL does not use TLS",
+            format!("write `{scheme}` in the URL, or remove `tls`"),
+        );
+    }
+    for (one, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
+        if below.has(one) && !below.has(other) {
+            below.wrong(other, format!("missing beside `{one}`"), "give both, or neither");
+        }
+    }
+    TlsFiles {
+        ca_file: file(&below, "ca_file"),
+        cert_file: file(&below, "cert_file"),
+        key_file: file(&below, "key_file"),
+        server_name: below.text("server_name").map(str::to_owned),
+    }
+}
+
+/// The password of a store.
+fn password(at: &Cursor<'_>) -> Password {
+    if at.has("password") && at.has("password_file") {
+        at.wrong("password", "is set beside `password_file`", "use one of the two");
+    }
+    // One that the file holds was reported before; it is not from the environment.
+    if at.origin("password").is_some()
+        && let Some(text) = at.text("password")
+    {
+        return Password::Value(crate::secret::Secret::new(text));
+    }
+    file(at, "password_file").map_or(Password::None, Password::File)
+}

@@ -1,0 +1,180 @@
+//! Reads a *source*: something outside that has a value, in Redis, a file or behind HTTP. Exactly one of the three.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use hyper::http::Uri;
+
+use super::super::checks::{self, Wrong};
+use super::super::cursor::Cursor;
+use super::super::mistake::{closest, quoted};
+use super::super::model::{HttpPart, RedisPart, Source};
+use super::super::selector::MetricSelector;
+use super::super::template;
+use super::{file, noted, tls};
+
+const KINDS: &[&str] = &["redis", "file", "http"];
+
+/// Reads the source in this table. `several` says that more than one worker has it.
+pub(super) fn read(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Source> {
+    let present = at.present(KINDS);
+    let [kind] = present.as_slice() else {
+        if present.is_empty() && at.mistyped(KINDS) {
+            return None;
+        }
+        let reason = if present.is_empty() {
+            "names no source".to_owned()
+        } else {
+            format!("has {} at once", present.join(" and "))
+        };
+        at.wrong_here(reason, "give exactly one of: redis, file, http");
+        return None;
+    };
+    if *kind != "file" && at.has("content") {
+        at.wrong("content", "has no meaning without `file`", "remove it");
+    }
+    match *kind {
+        "redis" => redis(&at.table("redis")?, several, stores),
+        "file" => {
+            let content = at.has("content") && at.switch("content")?;
+            let path = at.text("file")?;
+            if several {
+                noted(at, "file", template::per_worker(&[path]))?;
+            }
+            Some(Source::File { path: path.to_owned(), content })
+        }
+        _ => http(&at.table("http")?, several),
+    }
+}
+
+fn redis(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Source> {
+    at.require("store", "add the name of one of `stores`");
+    at.require("key", "add the key, such as `hb:{worker}`");
+    let store =
+        at.text("store").and_then(|s| noted(at, "store", known_store(s, stores).map(|()| s)));
+    let key = at.text("key");
+    let present = at.present(&["field", "member", "exists"]);
+    if present.len() > 1 {
+        at.wrong_here(
+            format!("has {} at once", present.join(" and ")),
+            "at most one: `field` of a hash, `member` of a sorted set, or `exists`",
+        );
+        return None;
+    }
+    let json = pointer(at);
+    let part = match present.first().copied() {
+        Some("field") => RedisPart::Field(at.text("field")?.to_owned()),
+        Some("member") => RedisPart::Member(at.text("member")?.to_owned()),
+        Some(_) if at.switch("exists")? => RedisPart::Exists,
+        _ => RedisPart::Text,
+    };
+    if at.has("json") && matches!(part, RedisPart::Member(_) | RedisPart::Exists) {
+        at.wrong("json", "a score or a key's existence is no JSON", "remove it");
+    }
+    if several && let Some(key) = key {
+        let more = match &part {
+            RedisPart::Field(text) | RedisPart::Member(text) => text.as_str(),
+            RedisPart::Text | RedisPart::Exists => "",
+        };
+        noted(at, "key", template::per_worker(&[key, more]));
+    }
+    Some(Source::Redis { store: store?.into(), key: key?.to_owned(), part, json })
+}
+
+fn known_store(store: &str, stores: &BTreeSet<String>) -> Result<(), Wrong> {
+    if stores.contains(store) {
+        return Ok(());
+    }
+    let known = stores.iter().map(String::as_str);
+    let fix = match closest(store, known.clone()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if stores.is_empty() => "add it under `stores`".into(),
+        None => format!("there are: {}", known.collect::<Vec<_>>().join(", ")),
+    };
+    Err((format!("there is no store {}", quoted(store)), fix))
+}
+
+fn pointer(at: &Cursor<'_>) -> Option<String> {
+    let text = at.text("json")?;
+    noted(at, "json", template::fixed(text).and_then(|()| checks::json_pointer(text)))?;
+    Some(text.to_owned())
+}
+
+fn http(at: &Cursor<'_>, several: bool) -> Option<Source> {
+    at.require("url", "add it, such as `http://127.0.0.1:8080/health`");
+    let url = at.text("url");
+    let https = url.and_then(|url| noted(at, "url", http_url(url)));
+    if several && let Some(url) = url {
+        noted(at, "url", template::per_worker(&[url]));
+    }
+    if at.has("json") && at.has("metric") {
+        at.wrong("metric", "is set beside `json`", "an answer is JSON or metrics, not both");
+    }
+    let part = match (pointer(at), metric(at)) {
+        (Some(json), _) => HttpPart::Json(json),
+        (None, Some(metric)) => HttpPart::Metric(metric),
+        (None, None) => HttpPart::Success,
+    };
+    let tls = tls(at, https, "https://");
+    if at.has("basic_auth") && at.has("bearer_token_file") {
+        at.wrong("bearer_token_file", "is set beside `basic_auth`", "use one of the two");
+    }
+    let basic_auth = at.table("basic_auth").and_then(|below| basic_auth(&below));
+    let bearer_token_file = file(at, "bearer_token_file");
+    https?;
+    Some(Source::Http { url: url?.to_owned(), part, tls, basic_auth, bearer_token_file })
+}
+
+fn metric(at: &Cursor<'_>) -> Option<String> {
+    let text = at.text("metric")?;
+    noted(at, "metric", template::fixed(text))?;
+    if let Err(why) = MetricSelector::parse(text) {
+        at.wrong(
+            "metric",
+            format!("not a metric: {why}"),
+            "write `name` or `name{label=\"value\"}`",
+        );
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+fn basic_auth(at: &Cursor<'_>) -> Option<(String, PathBuf)> {
+    at.require("username", "add it");
+    at.require("password_file", "add the path of the file with the password");
+    let username = at.text("username");
+    if username.is_some_and(|u| u.contains(':')) {
+        at.wrong(
+            "username",
+            "contains a `:`, which basic authentication cannot carry",
+            "use another user",
+        );
+    }
+    let password_file = file(at, "password_file");
+    Some((username?.to_owned(), password_file?))
+}
+
+/// Whether the URL is an https one. Quotes nothing: it may hold a password by mistake.
+fn http_url(text: &str) -> Result<bool, Wrong> {
+    let wrong = |reason: &str, fix: &str| Err((reason.to_owned(), fix.to_owned()));
+    let example = "write it as `http://host:8080/path` or `https://host/path`";
+    let sample = template::sample(text);
+    let authority = sample.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return wrong(
+            "contains a user or password",
+            "take the part before `@` out and use `basic_auth` with `password_file`",
+        );
+    }
+    let Ok(uri) = sample.parse::<Uri>() else { return wrong("not a URL", example) };
+    let https = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        _ => return wrong("the scheme is neither http nor https", example),
+    };
+    if uri.host().is_none_or(str::is_empty) {
+        return wrong("names no host", example);
+    }
+    Ok(https)
+}

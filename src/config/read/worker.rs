@@ -1,0 +1,145 @@
+//! Reads the worker groups: who belongs to them, where their processes are and where they beat.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::super::checks;
+use super::super::cursor::Cursor;
+use super::super::mistake::quoted;
+use super::super::model::{Heartbeat, ProcessSource, SeriesTier, WorkerGroup};
+use super::super::template;
+use super::{noted, source};
+
+const PROCESS_KEYS: &[&str] = &["pid_file", "pid_from_holder", "systemd_unit", "command", "cgroup"];
+
+/// Reads all groups, by name. `stores` are the names of the stores there are.
+pub(super) fn read_all(top: &Cursor<'_>, stores: &BTreeSet<String>) -> Vec<WorkerGroup> {
+    let mut seen = BTreeMap::new();
+    top.map("workers").iter().map(|(name, at)| read(name, at, stores, &mut seen)).collect()
+}
+
+fn read(
+    name: &str,
+    at: &Cursor<'_>,
+    stores: &BTreeSet<String>,
+    seen: &mut BTreeMap<String, String>,
+) -> WorkerGroup {
+    noted_here(at, checks::section_name(name));
+    if at.present(&["match", "names"]).is_empty() && !at.mistyped(&["match", "names"]) {
+        at.wrong_here(
+            "has neither `match` nor `names`",
+            "add `match: '^orders-\\d+$'` or `names: [...]`",
+        );
+    }
+    let matches = at.text("match").and_then(|text| noted(at, "match", checks::whole_pattern(text)));
+    let names = names(at, seen);
+    let several = at.has("match") || names.len() > 1;
+    WorkerGroup {
+        name: name.to_owned(),
+        names,
+        matches,
+        series: match at.one_of("series") {
+            Some("core") => SeriesTier::Core,
+            _ => SeriesTier::Full,
+        },
+        process: at.table("process").and_then(|below| process(&below, several)),
+        heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, several, stores)),
+    }
+}
+
+fn noted_here(at: &Cursor<'_>, checked: Result<(), checks::Wrong>) {
+    if let Err((reason, fix)) = checked {
+        at.wrong_here(reason, fix);
+    }
+}
+
+fn names(at: &Cursor<'_>, seen: &mut BTreeMap<String, String>) -> Vec<Arc<str>> {
+    if at.is_empty_list("names") && !at.has("match") {
+        at.wrong("names", "is empty", "add a worker's name, or use `match`");
+    }
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for item in at.texts("names") {
+        if let Err((reason, fix)) = checks::label_name(item.text) {
+            item.wrong(reason, fix);
+        } else if let Some(first) = seen.insert(item.text.to_owned(), at.path.clone()) {
+            let first = if first == at.path { "listed".into() } else { format!("in `{first}`") };
+            item.wrong(
+                format!("{} is already {first}", quoted(item.text)),
+                "a worker is listed once: remove one of the two",
+            );
+        } else {
+            names.push(item.text.into());
+        }
+    }
+    names
+}
+
+fn process(at: &Cursor<'_>, several: bool) -> Option<ProcessSource> {
+    let present = at.present(PROCESS_KEYS);
+    let [key] = present.as_slice() else {
+        if present.is_empty() && at.mistyped(PROCESS_KEYS) {
+            return None;
+        }
+        let reason = if present.is_empty() {
+            "names no process".to_owned()
+        } else {
+            format!("has {} at once", present.join(" and "))
+        };
+        at.wrong_here(reason, format!("give exactly one of: {}", PROCESS_KEYS.join(", ")));
+        return None;
+    };
+    if *key == "pid_from_holder" {
+        if at.switch(key)? {
+            return Some(ProcessSource::FromHolder);
+        }
+        at.wrong(key, "`false` names no process", "write `true`, or remove `process`");
+        return None;
+    }
+    let text = at.text(key)?;
+    if several {
+        noted(at, key, template::per_worker(&[text]))?;
+    }
+    let filled = template::sample(text);
+    let owned = text.to_owned();
+    match *key {
+        "pid_file" => Some(ProcessSource::PidFile(owned)),
+        "systemd_unit" => {
+            noted(at, key, systemd_unit(&filled))?;
+            Some(ProcessSource::SystemdUnit(owned))
+        }
+        "command" => {
+            noted(at, key, checks::pattern(&filled))?;
+            Some(ProcessSource::Command(owned))
+        }
+        _ => {
+            if !text.starts_with('/') {
+                at.wrong(
+                    key,
+                    "is not a path from the root",
+                    format!("write `/{text}`, as /proc/PID/cgroup does"),
+                );
+                return None;
+            }
+            Some(ProcessSource::Cgroup(owned))
+        }
+    }
+}
+
+fn systemd_unit(unit: &str) -> Result<(), checks::Wrong> {
+    let kinds = [".service", ".scope", ".slice"];
+    if unit.contains('/') || unit.chars().any(char::is_whitespace) {
+        return Err(("is not the name of a unit".into(), "write it as `orders.service`".into()));
+    }
+    if !kinds.iter().any(|kind| unit.strip_suffix(kind).is_some_and(|name| !name.is_empty())) {
+        return Err((
+            "does not say which kind of unit it is".into(),
+            "end it with .service, .scope or .slice".into(),
+        ));
+    }
+    Ok(())
+}
+
+fn heartbeat(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Heartbeat> {
+    let frozen_after = at.duration("frozen_after");
+    Some(Heartbeat { source: source::read(at, several, stores)?, frozen_after })
+}

@@ -1,0 +1,136 @@
+//! What a right configuration comes to.
+
+use super::*;
+
+#[test]
+fn every_key_of_the_full_file_arrives() {
+    let config = load_file(format!("{FIXTURES}/good/full.yml")).unwrap();
+    assert_eq!(config.poll_interval, Duration::from_millis(500));
+    assert_eq!((config.retain, config.max_workers), (Duration::from_secs(7200), 50));
+    let store = &config.stores["main"];
+    assert_eq!(
+        store.url,
+        RedisUrl {
+            addr: RedisAddr::Tcp { host: "redis.example".into(), port: 6380 },
+            tls: true,
+            db: 2
+        }
+    );
+    assert_eq!(store.replicas, ["10.0.0.2:6379", "[::1]:6379"]);
+    assert_eq!(store.username.as_deref(), Some("dlock"));
+    assert_eq!(store.password, Password::File(format!("{FIXTURES}/files/secret").into()));
+    assert_eq!(store.tls.server_name.as_deref(), Some("redis.internal"));
+    assert!(store.tls.ca_file.is_some() && store.tls.cert_file.is_some());
+    assert!(store.tls.key_file.is_some());
+    assert_eq!(store.connect_timeout, Duration::from_secs(2));
+    assert_eq!(store.response_timeout, Duration::from_millis(300));
+    let sock = &config.stores["sock-1"];
+    assert_eq!(sock.url.addr, RedisAddr::Unix("/run/redis/redis.sock".into()));
+    assert_eq!((sock.url.db, sock.password.clone()), (4, Password::None));
+}
+
+#[test]
+fn locks_arrive_with_their_rules_and_defaults() {
+    let config = load_file(format!("{FIXTURES}/good/full.yml")).unwrap();
+    let [one, many, plain] = config.stores["main"].locks.as_slice() else { panic!("three locks") };
+    assert_eq!(one.keys, LockKeys::One { name: "orders".into(), key: b"lock:orders".to_vec() });
+    let rules = &one.rules;
+    assert_eq!(rules.format.as_deref(), Some("redisson"));
+    assert_eq!(rules.lease, Some(Duration::from_secs(30)));
+    assert_eq!(rules.max_hold, Some(Duration::from_secs(600)));
+    assert_eq!((rules.token, rules.renewed), (Some(TokenKind::Reusable), Some(true)));
+    assert!(rules.ends_by_expiry && rules.always_held && rules.holder.is_some());
+    assert_eq!(rules.series, SeriesTier::Core);
+    let LockKeys::Matching { name, pattern, capture: Some(capture), max_locks: 20 } = &many.keys
+    else {
+        panic!("{many:?}")
+    };
+    assert_eq!((name.0.as_str(), pattern.as_slice()), ("job-{1}-{kind}", b"lock:job:*" as &[u8]));
+    assert!(capture.0.is_match(b"lock:job:1:x"));
+    assert_eq!(many.rules.series, SeriesTier::Flagged);
+    let LockKeys::Matching { name, capture: None, max_locks: 1000, .. } = &plain.keys else {
+        panic!("{plain:?}")
+    };
+    assert_eq!(name.0, "{0}");
+    assert_eq!(plain.rules.series, SeriesTier::Core);
+    let expected = LockRules {
+        format: None,
+        lease: None,
+        max_hold: None,
+        token: None,
+        renewed: None,
+        ends_by_expiry: false,
+        series: SeriesTier::Full,
+        always_held: false,
+        holder: None,
+    };
+    let minimal = load_file(format!("{FIXTURES}/good/minimal.yml")).unwrap();
+    assert_eq!(*minimal.stores["main"].locks[0].rules, expected);
+}
+
+#[test]
+fn worker_groups_arrive_in_the_order_of_their_names() {
+    let config = load_file(format!("{FIXTURES}/good/full.yml")).unwrap();
+    let [a, b, c, d, e, f] = config.workers.as_slice() else { panic!("six groups") };
+    assert!(a.serves("orders-12") && a.serves("o"));
+    assert!(!a.serves("orders-12x") && !a.serves("xo"));
+    assert_eq!((a.series, b.series), (SeriesTier::Core, SeriesTier::Full));
+    assert!(b.serves("b-2") && !b.serves("b-3"));
+    let process = |group: &WorkerGroup| group.process.clone().unwrap();
+    assert_eq!(process(a), ProcessSource::PidFile("/run/{worker}.pid".into()));
+    assert_eq!(process(b), ProcessSource::FromHolder);
+    assert_eq!(process(c), ProcessSource::SystemdUnit("c.service".into()));
+    assert_eq!(process(d), ProcessSource::Command("java .*-Dname={worker}( |$)".into()));
+    assert_eq!(process(e), ProcessSource::Cgroup("/system.slice/{worker}.service".into()));
+    let beat = |group: &WorkerGroup| group.heartbeat.clone().unwrap().source;
+    let redis = |store: &str, key: &str, part, json: Option<&str>| Source::Redis {
+        store: store.into(),
+        key: key.into(),
+        part,
+        json: json.map(str::to_owned),
+    };
+    let field = RedisPart::Field("{worker}".into());
+    assert_eq!(beat(a), redis("main", "beats", field, Some("/at")));
+    assert_eq!(a.heartbeat.as_ref().unwrap().frozen_after, Some(Duration::from_secs(10)));
+    assert_eq!(beat(b), redis("main", "beats", RedisPart::Member("{worker}".into()), None));
+    assert_eq!(beat(c), redis("sock-1", "session:c", RedisPart::Exists, None));
+    assert_eq!(beat(d), Source::File { path: "/run/{worker}.beat".into(), content: true });
+    let Source::Http { url, part, tls, basic_auth: Some((user, _)), .. } = beat(e) else {
+        panic!("{e:?}")
+    };
+    assert_eq!(url, "https://{worker}.example:8443/health");
+    assert_eq!(part, HttpPart::Json("/beat/at".into()));
+    assert!(tls.ca_file.is_some() && user == "probe");
+    let Source::Http { part, bearer_token_file: Some(_), .. } = beat(f) else { panic!("{f:?}") };
+    assert_eq!(part, HttpPart::Metric("beat{job=\"f\"}".into()));
+}
+
+/// An alternation that matches a part first must still serve the whole name.
+#[test]
+fn a_match_is_of_the_whole_name() {
+    let text = "workers:\n  g:\n    match: 'a|ab'\n";
+    let config = load_text(text, &[]).unwrap();
+    assert!(config.workers[0].serves("ab") && config.workers[0].serves("a"));
+    assert!(!config.workers[0].serves("abc") && !config.workers[0].serves("ab\n"));
+}
+
+#[test]
+fn urls_are_read() {
+    let url = |text: &str| {
+        let config = load_text(&format!("stores: {{main: {{url: '{text}'}}}}"), &[]).unwrap();
+        config.stores["main"].url.clone()
+    };
+    let tcp = |host: &str, port| RedisAddr::Tcp { host: host.into(), port };
+    for (text, addr, tls, db) in [
+        ("redis://h", tcp("h", 6379), false, 0),
+        ("REDIS://h/", tcp("h", 6379), false, 0),
+        ("valkey://h:1/9", tcp("h", 1), false, 9),
+        ("rediss://10.0.0.1:2", tcp("10.0.0.1", 2), true, 0),
+        ("valkeys://[::1]:3/1", tcp("::1", 3), true, 1),
+        ("redis://[fe80::1%eth0]", tcp("fe80::1%eth0", 6379), false, 0),
+        ("redis+unix:///a@b.sock", RedisAddr::Unix("/a@b.sock".into()), false, 0),
+        ("redis+unix:///a?db=3", RedisAddr::Unix("/a".into()), false, 3),
+    ] {
+        assert_eq!(url(text), RedisUrl { addr, tls, db }, "{text}");
+    }
+}
