@@ -18,6 +18,9 @@
 pub mod clock;
 pub mod config;
 pub mod derive;
+pub mod expose;
+pub mod http;
+pub mod logging;
 pub mod observe;
 pub mod poll;
 pub mod secret;
