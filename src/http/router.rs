@@ -49,12 +49,15 @@ pub(super) struct Shared {
 
 /// All routes.
 pub fn router(state: AppState) -> Router {
-    let metrics_at = state.telemetry_path.clone();
-    let shared = Shared {
+    routes(Shared {
         app: state,
         scrapes: Arc::new(Semaphore::new(SCRAPES)),
         pages: Arc::new(Semaphore::new(PAGES)),
-    };
+    })
+}
+
+pub(super) fn routes(shared: Shared) -> Router {
+    let metrics_at = shared.app.telemetry_path.clone();
     let mut routes = Router::new()
         .route(metrics_at.as_str(), get(metrics::metrics))
         .route("/style.css", get(page::style))
