@@ -32,8 +32,7 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     head(&mut out, snapshot, metrics_path);
     notices(&mut out, snapshot, now);
     if flagged.is_empty() {
-        let calm = if locks.is_empty() { "No lock is known yet." } else { "No signal is up." };
-        put(&mut out, format_args!("<p class=\"calm\">{calm}</p>\n"));
+        calm(&mut out, &locks);
     } else {
         table(&mut out, "Needs a look", &flagged);
     }
@@ -96,6 +95,21 @@ fn notices(out: &mut String, snapshot: &Rendered, now: Mono) {
     }
 }
 
+/// Nothing is wrong only as far as it is known: what was not read lately is not calm.
+fn calm(out: &mut String, locks: &[Row<'_>]) {
+    let unknown = locks.iter().filter(|r| !standing::is_fresh(r.store, r.lock)).count();
+    match (locks.len(), unknown) {
+        (0, _) => out.push_str("<p>No lock is known yet.</p>\n"),
+        (_, 0) => out.push_str("<p class=\"calm\">No signal is up.</p>\n"),
+        (all, n) => put(
+            out,
+            format_args!(
+                "<p class=\"bad\">No signal is up, but {n} of {all} locks are not known now.</p>\n"
+            ),
+        ),
+    }
+}
+
 fn table(out: &mut String, title: &str, rows: &[&Row<'_>]) {
     if rows.is_empty() {
         return;
@@ -142,7 +156,7 @@ fn lock_row(out: &mut String, row: &Row<'_>) {
     );
     let fresh = standing::is_fresh(store, lock);
     cell(out, "State", &state(store, lock));
-    cell(out, "Holder", &holders(lock));
+    cell(out, "Holder", &holders(lock, fresh));
     let liveness = lock.liveness.filter(|_| fresh).map_or(UNKNOWN, |l| l.as_str());
     cell(out, "Liveness", liveness);
     cell(out, "Lease", &lease(lock, fresh));
@@ -165,7 +179,7 @@ fn state(store: &StoreView, lock: &LockView) -> String {
     }
 }
 
-fn holders(lock: &LockView) -> String {
+fn holders(lock: &LockView, fresh: bool) -> String {
     if lock.held != Some(true) {
         return UNKNOWN.to_owned();
     }
@@ -182,12 +196,12 @@ fn holders(lock: &LockView) -> String {
     if let Some(more) = lock.holders.len().checked_sub(5).filter(|n| *n > 0) {
         put(&mut text, format_args!(" and {more} more"));
     }
-    text
+    if fresh { text } else { format!("last seen: {text}") }
 }
 
 fn lease(lock: &LockView, fresh: bool) -> String {
     let known = |s: Option<f64>| s.map_or(UNKNOWN.to_owned(), words::seconds);
-    let left = lock.remaining_seconds.filter(|_| fresh);
+    let left = lock.remaining_seconds.filter(|s| fresh && s.is_finite());
     match (left, lock.length_seconds) {
         (None, None) => UNKNOWN.to_owned(),
         (left, length) => format!("{} / {}", known(left), known(length)),

@@ -60,6 +60,15 @@ async fn the_page_is_bounded_and_says_what_it_left_out() {
 }
 
 #[tokio::test]
+async fn what_is_not_known_is_not_called_calm() {
+    let mut setup = Setup::example();
+    setup.view.stores.remove(0);
+    let text = setup.start().await.ask(&get("/")).await.text();
+    assert!(text.contains("No signal is up, but 1 of 1 locks are not known now"), "{text}");
+    assert!(text.contains("last seen: orders-1") && !text.contains("class=\"calm\""), "{text}");
+}
+
+#[tokio::test]
 async fn an_old_snapshot_is_marked_as_such() {
     let text = Setup::too_old().start().await.ask(&get("/")).await.text();
     assert!(text.contains("21 s old"), "{text}");
