@@ -34,6 +34,6 @@ fn row(out: &mut String, entry: &Entry) {
         entry.kind.as_str(),
         entry.labels.join(", "),
         entry.tier.as_str(),
-        entry.help.replace('|', "\\|").replace('<', "&lt;"),
+        entry.help.replace('|', "\\|"),
     );
 }

@@ -18,18 +18,18 @@ families! { WORKERS:
     COVERAGE_LOST = Gauge Core "dlock_worker_coverage_lost" ["worker", "aspect", "reason"]
         "1 for each source of the worker that is configured and cannot be judged now, with the reason; absent otherwise.";
     PROCESS_STATE = Gauge Full "dlock_worker_process_state" ["worker", "state"]
-        "1 for the state of the worker's process (/proc/<pid>/stat), 0 for the others: running, sleeping, disk_sleep, \
+        "1 for the state of the worker's process (/proc/PID/stat), 0 for the others: running, sleeping, disk_sleep, \
          stopped, traced, zombie, gone. A zombie leader with live threads counts by its threads.";
     UPTIME = Gauge Core "dlock_worker_process_uptime_seconds" ["worker"]
-        "Since the worker's process started (/proc/<pid>/stat), in seconds on the exporter's monotonic clock.";
+        "Since the worker's process started (/proc/PID/stat), in seconds on the exporter's monotonic clock.";
     RESTARTS = Counter Core "dlock_worker_restarts_total" ["worker"]
         "How often the pid or start time of the worker's process changed, as seen by polling.";
     THREADS = Gauge Full "dlock_worker_process_threads" ["worker"]
-        "Threads of the worker's process (/proc/<pid>/stat).";
+        "Threads of the worker's process (/proc/PID/stat).";
     RESIDENT = Gauge Full "dlock_worker_process_resident_memory_bytes" ["worker"]
-        "Resident memory of the worker's process in bytes (/proc/<pid>/stat).";
+        "Resident memory of the worker's process in bytes (/proc/PID/stat).";
     CPU = Counter Full "dlock_worker_process_cpu_seconds_total" ["worker"]
-        "CPU time, user and system, of the worker's process in seconds (/proc/<pid>/stat).";
+        "CPU time, user and system, of the worker's process in seconds (/proc/PID/stat).";
     CGROUP_FROZEN = Gauge Core "dlock_worker_cgroup_frozen" ["worker"]
         "Whether the cgroup (v2) of the worker's process, or one above it, is frozen: 1 or 0.";
 }
