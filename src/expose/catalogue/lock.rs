@@ -1,0 +1,99 @@
+//! Families of locks: the signals, then everything else that has the labels `store` and `lock`. The clock of each
+//! timestamp is named; ages are on the exporter's monotonic clock as of the snapshot.
+
+use super::families;
+
+families! { SIGNALS:
+    RENEWAL_AFTER_LOST_LIVENESS = Gauge Core "dlock_renewal_after_lost_liveness" ["store", "lock"]
+        "1 when something keeps renewing the lease although its holder is dead, replaced, stopped or frozen; implies \
+         dlock_holder_stale. 0 when judged and not so; absent when it cannot be judged.";
+    HOLDER_STALE = Gauge Core "dlock_holder_stale" ["store", "lock"]
+        "1 when the holder is dead, replaced, stopped, frozen or unlisted and still owns the key. 0 when judged and not \
+         so; absent when it cannot be judged.";
+    RENEWAL_OVERDUE = Gauge Core "dlock_renewal_overdue" ["store", "lock"]
+        "1 when a renewal that should have come by this lock's habit did not come. 0 when judged and not so; absent when \
+         it cannot be judged.";
+    LEASE_WITHOUT_TTL = Gauge Core "dlock_lease_without_ttl" ["store", "lock"]
+        "1 when the key has no expiry although locks of its kind have one: nothing frees it if its holder dies. 0 when \
+         judged and not so; absent when it cannot be judged.";
+    REPLICA_DIVERGED = Gauge Full "dlock_replica_diverged" ["store", "lock"]
+        "1 when a replica shows another owner, expiry or presence of the key than its primary, confirmed by a second \
+         look. 0 when judged and not so; absent when it cannot be judged.";
+    HELD_TOO_LONG = Gauge Full "dlock_held_too_long" ["store", "lock"]
+        "1 when the present tenure is longer than max_hold, or than what was learned for this lock. 0 when judged and \
+         not so; absent when it cannot be judged.";
+}
+
+families! { LOCKS:
+    INFO = Gauge Core "dlock_lock_info" ["store", "lock", "key", "format", "lease_source"]
+        "Always 1; the lock's key, the format that decoded its value, and where its lease length comes from: config, \
+         format, learned. Format and source are empty until known.";
+    HELD = Gauge Core "dlock_lock_held" ["store", "lock"]
+        "Whether the lock is held: 1 or 0. Absent when it cannot be read.";
+    HOLDERS = Gauge Core "dlock_lock_holders" ["store", "lock"]
+        "Owners that hold the lock now; an owner that its value does not name counts as one.";
+    REENTRANCY = Gauge Full "dlock_lock_reentrancy" ["store", "lock"]
+        "Hold count of the lock's owner while held, the largest where there are several; 1 for formats without re-entry.";
+    HOLDER_INFO = Gauge Core "dlock_lock_holder_info" ["store", "lock", "worker"]
+        "1 while held, once for each holder's worker name; the name is empty when the owner cannot be attributed.";
+    PREVIOUS_HOLDER_INFO = Gauge Core "dlock_lock_previous_holder_info" ["store", "lock", "worker", "evidence"]
+        "1 for the worker that held the lock before, with what is known of the end of that tenure.";
+    HELD_SECONDS = Gauge Core "dlock_lock_held_seconds" ["store", "lock"]
+        "Age of the present tenure as observed, in seconds on the exporter's monotonic clock. Absent while free.";
+    HELD_SINCE = Gauge Full "dlock_lock_held_since_timestamp_seconds" ["store", "lock"]
+        "Begin of the present tenure as observed, in seconds since the epoch on the lock server's clock.";
+    REMAINING = Gauge Core "dlock_lease_remaining_seconds" ["store", "lock"]
+        "Seconds until the key expires (PTTL) on the lock server's clock; absent when free or without expiry.";
+    LENGTH = Gauge Core "dlock_lease_length_seconds" ["store", "lock"]
+        "Length of a lease of this lock in seconds: configured, learned, or the format's default.";
+    EXPIRY = Gauge Full "dlock_lease_expiry_timestamp_seconds" ["store", "lock"]
+        "When the key expires (PEXPIRETIME), in seconds since the epoch on the lock server's clock.";
+    RENEWAL_AGE = Gauge Core "dlock_lease_renewal_age_seconds" ["store", "lock"]
+        "Since the last renewal or the acquisition, in seconds on the exporter's monotonic clock.";
+    LAST_RENEWAL = Gauge Full "dlock_lease_last_renewal_timestamp_seconds" ["store", "lock"]
+        "Last renewal or the acquisition, in seconds since the epoch on the lock server's clock.";
+    RENEWAL_PERIOD = Gauge Full "dlock_lease_renewal_period_seconds" ["store", "lock"]
+        "Usual time between two renewals in seconds: the 90th percentile of the last 32. Absent until learned.";
+    LEAST_MARGIN = Gauge Full "dlock_lease_least_margin_ratio" ["store", "lock"]
+        "Least share of the lease, 0 to 1, that was left just before a renewal in the last hour.";
+    STALL_BUDGET = Gauge Core "dlock_lease_stall_budget_seconds" ["store", "lock"]
+        "Longest pause of its holder, in seconds, that the lease survives by the lock's habit of renewing.";
+    ACQUISITIONS = Counter Core "dlock_lock_acquisitions_total" ["store", "lock"]
+        "Acquisitions seen by polling; there were at least this many.";
+    RENEWALS = Counter Core "dlock_lease_renewals_total" ["store", "lock"]
+        "Renewals seen by polling; there were at least this many.";
+    LATE_RENEWALS = Counter Core "dlock_lease_late_renewals_total" ["store", "lock"]
+        "Renewals that came after the lock was overdue.";
+    RENEWALS_AFTER_LOST = Counter Core "dlock_lease_renewals_after_lost_liveness_total" ["store", "lock"]
+        "Renewals that came after the holder had lost liveness.";
+    ENDS = Counter Core "dlock_lease_ends_total" ["store", "lock", "evidence"]
+        "Tenures that ended, by what is known of the end: released, lapsed, overwritten, unknown. Evictions, flushes, \
+         failovers and clock steps are counted by store only.";
+    EXPIRED_UNDER_HOLDER = Counter Full "dlock_lease_expired_under_holder_total" ["store", "lock", "state"]
+        "Leases that ran out while their holder still had not let go, by its state then: alive, stopped, frozen. Absent \
+         where holders cannot be seen.";
+    SIGNAL_RISES = Counter Core "dlock_signal_rises_total" ["store", "lock", "signal"]
+        "How often each exported signal of the lock rose, so that one shorter than a scrape is still seen.";
+    LIVENESS = Gauge Full "dlock_holder_liveness" ["store", "lock", "state"]
+        "1 for the state of the holder (the worst of several), 0 for the others: alive, frozen, stopped, dead, \
+         replaced, unlisted, unknown. Absent while free.";
+    LOST = Gauge Core "dlock_holder_lost_seconds" ["store", "lock"]
+        "Since the holder lost liveness, in seconds on the exporter's monotonic clock. Absent unless lost.";
+    RENEWAL_MINUS_HEARTBEAT = Gauge Full "dlock_renewal_minus_heartbeat_seconds" ["store", "lock"]
+        "Last renewal minus the holder's last heartbeat in seconds, both on the exporter's monotonic clock; healthy up \
+         to one heartbeat period.";
+    OVERRUN = Gauge Full "dlock_lease_overrun_seconds" ["store", "lock"]
+        "How long the last tenure outlived its holder's death, in seconds on the exporter's monotonic clock. Absent \
+         where that was not seen.";
+    TYPICAL_HOLD = Gauge Full "dlock_lock_typical_hold_seconds" ["store", "lock"]
+        "99th percentile of ended tenures in seconds. Absent before 20 of them.";
+    FREE_SECONDS = Counter Full "dlock_lock_free_seconds_total" ["store", "lock"]
+        "Time that the lock was free, in seconds on the exporter's monotonic clock.";
+    REPLICA_LOCK_DIVERGED = Gauge Full "dlock_replica_lock_diverged" ["store", "lock", "addr", "kind"]
+        "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry, \
+         expired_by_clock. Absent otherwise.";
+    CONFIRMATIONS = Counter Core "dlock_replica_confirmations_total" ["store", "addr"]
+        "Comparisons of a lock on this replica with its primary that were tried after a difference was seen.";
+    CONFIRM_UNKNOWN = Counter Core "dlock_replica_confirm_unknown_total" ["store", "addr"]
+        "Such comparisons that could not be decided in time.";
+}

@@ -1,0 +1,125 @@
+//! The static table of every metric family this version exports: name, type, labels, tier and HELP. Nothing is
+//! exported that is not here, and nothing here may differ from the published contract; tests hold both. It knows no
+//! values.
+
+pub mod exporter;
+pub mod lock;
+pub mod reference;
+pub mod store;
+pub mod worker;
+
+#[cfg(test)]
+mod tests;
+
+/// Metric type. There are no others: histograms and summaries do not fit values that are read from a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Can go up and down.
+    Gauge,
+    /// Only grows, from 0 at the start of what counts it.
+    Counter,
+}
+
+impl Kind {
+    /// As the text format writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+        }
+    }
+}
+
+/// Which locks and workers have the family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// All that have series at all. Families of stores, nodes and of the exporter itself are core too.
+    Core,
+    /// Only those configured with `series: full`.
+    Full,
+}
+
+impl Tier {
+    /// As the reference writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Tier::Core => "core",
+            Tier::Full => "full",
+        }
+    }
+}
+
+/// A family with `N` labels; the number is part of the type, so that no sample can have a label too few.
+#[derive(Clone, Copy, Debug)]
+pub struct Family<const N: usize> {
+    /// Metric name.
+    pub name: &'static str,
+    /// Metric type.
+    pub kind: Kind,
+    /// Which locks or workers have it.
+    pub tier: Tier,
+    /// Label names, in the order in which samples give their values.
+    pub labels: [&'static str; N],
+    /// What it means and where it comes from.
+    pub help: &'static str,
+}
+
+/// A [`Family`] without its type parameter, for going through all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Metric name.
+    pub name: &'static str,
+    /// Metric type.
+    pub kind: Kind,
+    /// Which locks or workers have it.
+    pub tier: Tier,
+    /// Label names.
+    pub labels: &'static [&'static str],
+    /// What it means and where it comes from.
+    pub help: &'static str,
+}
+
+/// Makes one constant for each family, and the list of them.
+macro_rules! families {
+    ($list:ident: $($id:ident = $kind:ident $tier:ident $name:literal [$($label:literal),*] $help:literal;)+) => {
+        $(
+            #[doc = $help]
+            pub const $id: $crate::expose::catalogue::Family<{
+                const LABELS: &[&str] = &[$($label),*];
+                LABELS.len()
+            }> = $crate::expose::catalogue::Family {
+                name: $name,
+                kind: $crate::expose::catalogue::Kind::$kind,
+                tier: $crate::expose::catalogue::Tier::$tier,
+                labels: [$($label),*],
+                help: $help,
+            };
+        )+
+
+        /// All families of this section, in the order of the reference.
+        pub const $list: &[$crate::expose::catalogue::Entry] = &[$(
+            $crate::expose::catalogue::Entry {
+                name: $name,
+                kind: $crate::expose::catalogue::Kind::$kind,
+                tier: $crate::expose::catalogue::Tier::$tier,
+                labels: &[$($label),*],
+                help: $help,
+            },
+        )+];
+    };
+}
+pub(crate) use families;
+
+/// Sections of the reference, each with its title.
+pub const SECTIONS: &[(&str, &[Entry])] = &[
+    ("Signals", lock::SIGNALS),
+    ("Stores and their nodes", store::STORES),
+    ("Locks", lock::LOCKS),
+    ("Workers", worker::WORKERS),
+    ("The exporter itself", exporter::EXPORTER),
+];
+
+/// Every family of this version.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    SECTIONS.iter().flat_map(|(_, entries)| entries.iter())
+}

@@ -1,0 +1,145 @@
+//! Series of one lock. A lock that was not read lately, or that is to have no series, gets none.
+
+use crate::config::SeriesTier;
+use crate::expose::catalogue::{Family, lock as cat, store};
+use crate::expose::sheet::{Sheet, Tiered, flag};
+use crate::view::{Evidence, Liveness, LockView, Signal};
+
+/// Ends that are counted for each lock; the others belong to the store alone.
+const LOCK_ENDS: [Evidence; 4] =
+    [Evidence::Released, Evidence::Lapsed, Evidence::Overwritten, Evidence::Unknown];
+
+/// Holder states that an expired lease is counted by; a dead holder's lease is meant to expire.
+const EXPIRED_STATES: [Liveness; 3] = [Liveness::Alive, Liveness::Stopped, Liveness::Frozen];
+
+/// Adds the lock's series.
+pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
+    let Some(tier) = lock.tier else { return };
+    if !lock.fresh {
+        return;
+    }
+    let mut sheet = Tiered::new(sheet, tier == SeriesTier::Full);
+    add_info(&mut sheet, store, lock);
+    add_holders(&mut sheet, store, lock);
+    add_lease(&mut sheet, store, lock);
+    add_counters(&mut sheet, store, lock);
+    add_signals(&mut sheet, store, lock);
+    for (addr, kind) in &lock.divergences {
+        let labels = [store, &lock.name, addr, kind.as_str()];
+        sheet.add(&cat::REPLICA_LOCK_DIVERGED, labels, 1.0);
+    }
+    for (aspect, reason) in &lock.coverage_lost {
+        let labels = [store, &lock.name, aspect.as_str(), reason.as_str()];
+        sheet.add(&store::COVERAGE_LOST, labels, 1.0);
+    }
+}
+
+fn add_info(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
+    let source = lock.lease_source.map_or("", |s| s.as_str());
+    sheet.add(&cat::INFO, [store, &lock.name, &lock.key, lock.format, source], 1.0);
+    sheet.add_some(&cat::HELD, [store, &lock.name], lock.held.map(flag));
+    if let Some((worker, evidence)) = &lock.previous {
+        let labels = [store, &lock.name, worker, evidence.as_str()];
+        sheet.add(&cat::PREVIOUS_HOLDER_INFO, labels, 1.0);
+    }
+}
+
+fn add_holders(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
+    let at = [store, &*lock.name];
+    match lock.held {
+        None => return,
+        Some(false) => {
+            sheet.add(&cat::HOLDERS, at, 0.0);
+            return;
+        }
+        Some(true) => {}
+    }
+    // A value that names no owner is still somebody's lock.
+    sheet.add(&cat::HOLDERS, at, lock.holders.len().max(1) as f64);
+    let count = lock.holders.iter().map(|h| h.count).max().unwrap_or(1);
+    sheet.add(&cat::REENTRANCY, at, count as f64);
+    if lock.holders.is_empty() {
+        sheet.add(&cat::HOLDER_INFO, [store, &lock.name, ""], 1.0);
+    }
+    for holder in &lock.holders {
+        sheet.add(&cat::HOLDER_INFO, [store, &lock.name, &holder.worker], 1.0);
+    }
+    if let Some(liveness) = lock.liveness {
+        for each in Liveness::ALL {
+            let labels = [store, &lock.name, each.as_str()];
+            sheet.add(&cat::LIVENESS, labels, flag(*each == liveness));
+        }
+    }
+    sheet.add_some(&cat::LOST, at, lock.lost_seconds);
+}
+
+fn add_lease(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
+    let values: [(&Family<2>, Option<f64>); 13] = [
+        (&cat::HELD_SECONDS, lock.held_seconds),
+        (&cat::HELD_SINCE, lock.held_since_timestamp),
+        (&cat::REMAINING, lock.remaining_seconds),
+        (&cat::LENGTH, lock.length_seconds),
+        (&cat::EXPIRY, lock.expiry_timestamp),
+        (&cat::RENEWAL_AGE, lock.renewal_age_seconds),
+        (&cat::LAST_RENEWAL, lock.last_renewal_timestamp),
+        (&cat::RENEWAL_PERIOD, lock.renewal_period_seconds),
+        (&cat::LEAST_MARGIN, lock.least_margin_ratio),
+        (&cat::STALL_BUDGET, lock.stall_budget_seconds),
+        (&cat::RENEWAL_MINUS_HEARTBEAT, lock.renewal_minus_heartbeat_seconds),
+        (&cat::OVERRUN, lock.overrun_seconds),
+        (&cat::TYPICAL_HOLD, lock.typical_hold_seconds),
+    ];
+    for (family, value) in values {
+        sheet.add_some(family, [store, &lock.name], value);
+    }
+}
+
+fn add_counters(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
+    let at = [store, &*lock.name];
+    let counts = &lock.counts;
+    sheet.add(&cat::ACQUISITIONS, at, counts.acquisitions as f64);
+    sheet.add(&cat::RENEWALS, at, counts.renewals as f64);
+    sheet.add(&cat::LATE_RENEWALS, at, counts.late_renewals as f64);
+    sheet.add(&cat::RENEWALS_AFTER_LOST, at, counts.renewals_after_lost_liveness as f64);
+    sheet.add(&cat::FREE_SECONDS, at, counts.free_seconds);
+    for evidence in LOCK_ENDS {
+        let ends = counted(&counts.ends, evidence);
+        sheet.add(&cat::ENDS, [store, &lock.name, evidence.as_str()], ends as f64);
+    }
+    if let Some(expired) = &counts.expired_under_holder {
+        for state in EXPIRED_STATES {
+            let labels = [store, &lock.name, state.as_str()];
+            sheet.add(&cat::EXPIRED_UNDER_HOLDER, labels, counted(expired, state) as f64);
+        }
+    }
+}
+
+fn add_signals(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
+    for (signal, judged) in &lock.signals {
+        let family = signal_family(*signal);
+        sheet.add_some(family, [store, &lock.name], judged.map(flag));
+    }
+    // Rises of every signal that this lock exports, from 0, also while it cannot be judged: a counter has no gaps.
+    for signal in Signal::ALL {
+        if sheet.keeps(signal_family(*signal).tier) {
+            let labels = [store, &lock.name, signal.as_str()];
+            sheet.add(&cat::SIGNAL_RISES, labels, counted(&lock.rises, *signal) as f64);
+        }
+    }
+}
+
+fn signal_family(signal: Signal) -> &'static Family<2> {
+    match signal {
+        Signal::RenewalAfterLostLiveness => &cat::RENEWAL_AFTER_LOST_LIVENESS,
+        Signal::HolderStale => &cat::HOLDER_STALE,
+        Signal::RenewalOverdue => &cat::RENEWAL_OVERDUE,
+        Signal::LeaseWithoutTtl => &cat::LEASE_WITHOUT_TTL,
+        Signal::ReplicaDiverged => &cat::REPLICA_DIVERGED,
+        Signal::HeldTooLong => &cat::HELD_TOO_LONG,
+    }
+}
+
+/// The count of one word, 0 if it is not there: a counter's known label sets start at 0.
+fn counted<W: PartialEq>(counts: &[(W, u64)], word: W) -> u64 {
+    counts.iter().find(|(w, _)| *w == word).map_or(0, |(_, n)| *n)
+}

@@ -1,0 +1,32 @@
+//! From a [`View`] to metric families. Each file has the families of one section of the catalogue; none of them judges
+//! anything, they only leave out what the view does not know.
+
+mod exporter;
+mod lock;
+mod store;
+pub(in crate::expose) mod worker;
+
+use prometheus::proto::MetricFamily;
+
+use super::self_facts::SelfFacts;
+use super::sheet::Sheet;
+use crate::view::View;
+
+/// All families that have samples, sorted by name.
+pub fn collect(view: &View, own: &SelfFacts) -> Vec<MetricFamily> {
+    let mut sheet = Sheet::default();
+    exporter::add(&mut sheet, view, own);
+    for store in &view.stores {
+        store::add(&mut sheet, store);
+        // A store whose locks were not read lately has no series of them, whatever each lock says.
+        if store.fresh {
+            for lock in &store.locks {
+                lock::add(&mut sheet, &store.name, lock);
+            }
+        }
+    }
+    for worker in &view.workers {
+        worker::add(&mut sheet, worker);
+    }
+    sheet.into_families()
+}

@@ -1,0 +1,60 @@
+//! Series of one worker.
+
+use crate::config::SeriesTier;
+use crate::expose::catalogue::worker as cat;
+use crate::expose::sheet::{Sheet, Tiered, flag};
+use crate::observe::worker::ProcessState;
+use crate::view::WorkerView;
+
+const STATES: [&str; 7] =
+    ["running", "sleeping", "disk_sleep", "stopped", "traced", "zombie", "gone"];
+
+/// Adds the worker's series.
+pub fn add(sheet: &mut Sheet, worker: &WorkerView) {
+    let name = &*worker.name;
+    let mut sheet = Tiered::new(sheet, worker.tier == SeriesTier::Full);
+    for (source, alive, lost) in &worker.sources {
+        sheet.add(&cat::ALIVE, [name, source.as_str()], flag(*alive));
+        if !alive {
+            sheet.add_some(&cat::LOST, [name, source.as_str()], *lost);
+        }
+    }
+    sheet.add_some(&cat::HEARTBEATS, [name], worker.heartbeats.map(|n| n as f64));
+    sheet.add_some(&cat::HEARTBEAT_AGE, [name], worker.heartbeat_age_seconds);
+    sheet.add_some(&cat::FROZEN_AFTER, [name], worker.frozen_after_seconds);
+    for (aspect, reason) in &worker.coverage_lost {
+        sheet.add(&cat::COVERAGE_LOST, [name, aspect, reason], 1.0);
+    }
+    if let Some(state) = state(worker) {
+        for each in STATES {
+            sheet.add(&cat::PROCESS_STATE, [name, each], flag(each == state));
+        }
+    }
+    sheet.add_some(&cat::RESTARTS, [name], worker.restarts.map(|n| n as f64));
+    let Some(process) = &worker.process else { return };
+    sheet.add(&cat::UPTIME, [name], process.uptime_seconds);
+    sheet.add(&cat::THREADS, [name], process.threads as f64);
+    sheet.add(&cat::RESIDENT, [name], process.resident_bytes as f64);
+    sheet.add(&cat::CPU, [name], process.cpu_seconds);
+    sheet.add_some(&cat::CGROUP_FROZEN, [name], process.frozen.map(flag));
+}
+
+/// What its process is now; `None` where there never was one to see.
+pub(in crate::expose) fn state(worker: &WorkerView) -> Option<&'static str> {
+    match &worker.process {
+        Some(process) => Some(process_state(process.state)),
+        None if worker.process_gone => Some("gone"),
+        None => None,
+    }
+}
+
+fn process_state(state: ProcessState) -> &'static str {
+    match state {
+        ProcessState::Running => "running",
+        ProcessState::Sleeping => "sleeping",
+        ProcessState::DiskSleep => "disk_sleep",
+        ProcessState::Stopped => "stopped",
+        ProcessState::Traced => "traced",
+        ProcessState::Zombie => "zombie",
+    }
+}

@@ -1,0 +1,20 @@
+//! What is shown of a snapshot: metrics text and JSON. Turns a [`crate::view::View`] into bytes and decides nothing:
+//! what the view does not know is left out, never printed as zero.
+
+pub mod catalogue;
+pub mod families;
+pub mod json;
+pub mod rendered;
+pub mod self_facts;
+pub mod sheet;
+pub mod standing;
+pub mod text;
+
+#[cfg(test)]
+pub(crate) mod example;
+#[cfg(test)]
+mod tests;
+
+pub use rendered::Rendered;
+pub use self_facts::{OwnProcess, SelfFacts};
+pub use text::{CONTENT_TYPE, render};

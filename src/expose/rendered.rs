@@ -1,0 +1,83 @@
+//! One snapshot and what is shown of it. Each form is made once, when it is first asked for: most snapshots are never
+//! scraped, and many scrapers share one.
+
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::json;
+use super::self_facts::{OwnProcess, SelfFacts};
+use super::text;
+use crate::observe::Mono;
+use crate::view::View;
+
+/// A snapshot with its printed forms. Making one is cheap; the first call of each form does that form's work, so that
+/// callers on an async thread use a blocking one for it.
+#[derive(Debug)]
+pub struct Rendered {
+    view: Arc<View>,
+    own: SelfFacts,
+    text: OnceLock<Bytes>,
+    gzip: OnceLock<Option<Bytes>>,
+    locks_json: OnceLock<Option<Bytes>>,
+}
+
+impl Rendered {
+    /// A snapshot to be shown with what the exporter knows of itself at that time.
+    pub fn new(view: Arc<View>, own: SelfFacts) -> Self {
+        Self {
+            view,
+            own,
+            text: OnceLock::new(),
+            gzip: OnceLock::new(),
+            locks_json: OnceLock::new(),
+        }
+    }
+
+    /// The snapshot.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What the exporter knew of itself.
+    pub fn own(&self) -> &SelfFacts {
+        &self.own
+    }
+
+    /// How old the snapshot is, if it is too old to be shown.
+    pub fn too_old(&self, now: Mono) -> Option<Duration> {
+        let age = now.since(self.view.taken);
+        (age > self.own.snapshot_good_for()).then_some(age)
+    }
+
+    /// Metrics text. The exporter's own process is read when this is made.
+    pub fn text(&self) -> Bytes {
+        let make = || {
+            let process = self.own.process.clone().or_else(OwnProcess::read);
+            text::render(&self.view, &SelfFacts { process, ..self.own.clone() }).into()
+        };
+        self.text.get_or_init(make).clone()
+    }
+
+    /// The same, compressed; `None` if that failed.
+    pub fn gzip(&self) -> Option<Bytes> {
+        self.gzip.get_or_init(|| compress(&self.text()).ok()).clone()
+    }
+
+    /// The API's document of all locks; `None` if it cannot be made.
+    pub fn locks_json(&self) -> Option<Bytes> {
+        let make = || serde_json::to_vec(&json::document(&self.view)).ok().map(Bytes::from);
+        self.locks_json.get_or_init(make).clone()
+    }
+}
+
+/// Level 1: higher levels take four to seven times as long for a few percent.
+fn compress(text: &[u8]) -> std::io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 4), Compression::new(1));
+    encoder.write_all(text)?;
+    Ok(encoder.finish()?.into())
+}

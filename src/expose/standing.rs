@@ -1,0 +1,36 @@
+//! How a lock stands, in the few words that the API and the page share. It only reads verdicts that the view has; it
+//! makes none.
+
+use crate::view::{LockView, Signal, StoreView};
+
+/// `held`, `free`, or `unknown` when it was not read lately.
+pub fn state(store: &StoreView, lock: &LockView) -> &'static str {
+    match lock.held {
+        Some(held) if is_fresh(store, lock) => {
+            if held {
+                "held"
+            } else {
+                "free"
+            }
+        }
+        _ => "unknown",
+    }
+}
+
+/// Whether what the view says of the lock is about now.
+pub fn is_fresh(store: &StoreView, lock: &LockView) -> bool {
+    store.fresh && lock.fresh
+}
+
+/// Whether a signal is up; `None` when it is not judged now.
+pub fn judged(store: &StoreView, lock: &LockView, signal: Signal) -> Option<bool> {
+    if !is_fresh(store, lock) {
+        return None;
+    }
+    lock.signals.iter().find(|(s, _)| *s == signal).and_then(|(_, up)| *up)
+}
+
+/// The signals that are up, the most dangerous first.
+pub fn raised<'a>(store: &'a StoreView, lock: &'a LockView) -> impl Iterator<Item = Signal> + 'a {
+    Signal::ALL.iter().copied().filter(|s| judged(store, lock, *s) == Some(true))
+}

@@ -1,0 +1,156 @@
+//! Views of any content: every option there or not, numbers of any kind, names of any text, duplicates included.
+
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::config::SeriesTier;
+use crate::view::*;
+
+/// Mostly ordinary names, so that duplicates happen, and sometimes any text at all.
+fn name() -> impl Strategy<Value = Arc<str>> {
+    prop_oneof![3 => select(vec!["a", "b", "", "x\"y\\z\n"]).prop_map(Arc::from), 1 => any::<String>().prop_map(Arc::from)]
+}
+
+fn number() -> impl Strategy<Value = Option<f64>> {
+    option::of(prop_oneof![
+        any::<f64>(),
+        select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e300])
+    ])
+}
+
+fn word<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> {
+    select(all)
+}
+
+fn tier() -> impl Strategy<Value = SeriesTier> {
+    select(vec![SeriesTier::Flagged, SeriesTier::Core, SeriesTier::Full])
+}
+
+fn holder() -> impl Strategy<Value = HolderView> {
+    (name(), any::<u64>(), word(Liveness::ALL)).prop_map(|(worker, count, liveness)| HolderView {
+        worker,
+        fingerprint: "0123456789ab".into(),
+        count,
+        liveness,
+    })
+}
+
+fn lock() -> impl Strategy<Value = LockView> {
+    let numbers = vec(number(), 16);
+    let words = (
+        vec((word(Signal::ALL), option::of(any::<bool>())), 0..8),
+        vec((word(Signal::ALL), any::<u64>()), 0..8),
+        vec((word(Evidence::ALL), any::<u64>()), 0..9),
+        option::of(vec((word(Liveness::ALL), any::<u64>()), 0..4)),
+        vec((name(), word(DivergenceKind::ALL)), 0..3),
+        vec((word(Aspect::ALL), word(BlindReason::ALL)), 0..3),
+    );
+    let who = (
+        vec(holder(), 0..4),
+        option::of((name(), word(Evidence::ALL))),
+        option::of(word(Liveness::ALL)),
+        option::of(any::<bool>()),
+    );
+    let what = (name(), option::of(tier()), any::<bool>(), option::of(word(LeaseSource::ALL)));
+    (numbers, words, who, what).prop_map(|(n, words, who, what)| {
+        let (signals, rises, ends, expired_under_holder, divergences, coverage_lost) = words;
+        let (holders, previous, liveness, held) = who;
+        let (name, tier, fresh, lease_source) = what;
+        LockView {
+            key: name.clone(),
+            name,
+            format: "string",
+            lease_source,
+            tier,
+            fresh,
+            held,
+            holders,
+            previous,
+            held_seconds: n[0],
+            held_since_timestamp: n[1],
+            remaining_seconds: n[2],
+            length_seconds: n[3],
+            expiry_timestamp: n[4],
+            renewal_age_seconds: n[5],
+            last_renewal_timestamp: n[6],
+            renewal_period_seconds: n[7],
+            least_margin_ratio: n[8],
+            stall_budget_seconds: n[9],
+            counts: LockCounts {
+                ends,
+                expired_under_holder,
+                free_seconds: n[10].unwrap_or(0.0),
+                ..LockCounts::default()
+            },
+            signals,
+            rises,
+            liveness,
+            lost_seconds: n[11],
+            renewal_minus_heartbeat_seconds: n[12],
+            overrun_seconds: n[13],
+            typical_hold_seconds: n[14],
+            divergences,
+            coverage_lost,
+            transitions: Vec::new(),
+        }
+    })
+}
+
+/// Nodes come from the example, with options taken away.
+fn node() -> impl Strategy<Value = NodeView> {
+    (name(), any::<bool>(), any::<bool>(), number(), number(), 0_usize..2).prop_map(
+        |(addr, up, facts, a, b, which)| {
+            let mut node = View::example().stores.remove(0).nodes.remove(which);
+            node.addr = addr;
+            node.up = up;
+            node.clock_step_seconds = a;
+            if let Some(known) = &mut node.facts {
+                known.clock_offset = a.zip(b);
+                known.rtt_seconds = b;
+                known.version = node.addr.clone();
+            }
+            node.facts = node.facts.filter(|_| facts);
+            node
+        },
+    )
+}
+
+fn store() -> impl Strategy<Value = StoreView> {
+    (name(), any::<bool>(), vec(node(), 0..3), vec(lock(), 0..5), option::of(any::<u64>()))
+        .prop_map(|(name, fresh, nodes, locks, primaries)| {
+            let example = View::example().stores.remove(0);
+            StoreView { name, fresh, nodes, locks, primaries, ..example }
+        })
+}
+
+fn worker() -> impl Strategy<Value = WorkerView> {
+    let sources = vec((word(LivenessSource::ALL), any::<bool>(), number()), 0..3);
+    (name(), tier(), sources, number(), any::<bool>(), any::<bool>()).prop_map(
+        |(name, tier, sources, age, process, gone)| {
+            let example = View::example().workers.remove(0);
+            WorkerView {
+                name,
+                tier,
+                sources,
+                heartbeat_age_seconds: age,
+                process: example.process.clone().filter(|_| process),
+                process_gone: gone,
+                ..example
+            }
+        },
+    )
+}
+
+/// Any view.
+pub fn views() -> impl Strategy<Value = View> {
+    (vec(store(), 0..3), vec(worker(), 0..3), number()).prop_map(|(stores, workers, wall)| View {
+        stores,
+        workers,
+        taken_wall: wall.unwrap_or(f64::NAN),
+        ..View::example()
+    })
+}

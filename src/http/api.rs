@@ -1,0 +1,63 @@
+//! The JSON API. Documents are described in `expose/api.md`.
+
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+
+use super::body::counted;
+use super::metrics::busy;
+use super::router::Shared;
+use crate::expose::json;
+
+/// All locks, stores and workers.
+pub async fn locks(State(shared): State<Shared>) -> Response {
+    let snapshot = shared.app.snapshot.load_full();
+    answer(&shared, move || snapshot.locks_json()).await
+}
+
+/// One lock.
+pub async fn lock(
+    State(shared): State<Shared>,
+    Path((store, lock)): Path<(String, String)>,
+) -> Response {
+    let snapshot = shared.app.snapshot.load_full();
+    let Some(found) = json::one(snapshot.view(), &store, &lock) else {
+        let error = "there is no such lock; names are percent-encoded, / too";
+        return json_bytes(StatusCode::NOT_FOUND, format!("{{\"error\":\"{error}\"}}").into());
+    };
+    match serde_json::to_vec(&found) {
+        Ok(bytes) => json_bytes(StatusCode::OK, bytes.into()),
+        Err(_) => cannot(),
+    }
+}
+
+/// Makes a document off the event loop.
+async fn answer<F>(shared: &Shared, make: F) -> Response
+where
+    F: FnOnce() -> Option<Bytes> + Send + 'static,
+{
+    let Ok(place) = shared.pages.clone().try_acquire_owned() else {
+        return busy("Too many requests at a time.\n");
+    };
+    match tokio::task::spawn_blocking(make).await {
+        Ok(Some(bytes)) => with_json_headers(Response::new(counted(bytes, place))),
+        _ => cannot(),
+    }
+}
+
+fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
+    with_json_headers((status, bytes).into_response())
+}
+
+fn with_json_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn cannot() -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, "The document could not be made.\n").into_response()
+}

@@ -1,0 +1,60 @@
+//! `/metrics`: the last snapshot as text.
+
+use axum::extract::State;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::accept;
+use super::body::counted;
+use super::router::Shared;
+use crate::clock;
+use crate::expose;
+
+/// Answers a scrape. Never waits for a target; a snapshot that nobody renews is refused rather than passed off as new.
+pub async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    let Ok(place) = shared.scrapes.clone().try_acquire_owned() else {
+        return busy("Too many scrapes at a time.\n");
+    };
+    let snapshot = shared.app.snapshot.load_full();
+    if let Some(age) = snapshot.too_old(clock::mono()) {
+        return (StatusCode::SERVICE_UNAVAILABLE, too_old(age.as_secs_f64())).into_response();
+    }
+    let gzip = accept::gzip(&headers);
+    // The first scrape of a snapshot makes its text, which takes a while for many locks.
+    let made = tokio::task::spawn_blocking(move || {
+        let compressed = if gzip { snapshot.gzip() } else { None };
+        match compressed {
+            Some(bytes) => (bytes, true),
+            None => (snapshot.text(), false),
+        }
+    });
+    let Ok((bytes, compressed)) = made.await else {
+        return (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The metrics could not be made; see the log.\n",
+        )
+            .into_response();
+    };
+    let mut response = Response::new(counted(bytes, place));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(expose::CONTENT_TYPE));
+    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if compressed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Why nothing is shown of a snapshot that is too old.
+pub fn too_old(age: f64) -> String {
+    format!(
+        "The last snapshot is {age:.1} s old, more than ten polls: the exporter itself is stuck.\n"
+    )
+}
+
+/// Refuses work for now.
+pub fn busy(why: &'static str) -> Response {
+    let retry = [(RETRY_AFTER, "1")];
+    (StatusCode::SERVICE_UNAVAILABLE, retry, why).into_response()
+}

@@ -1,0 +1,30 @@
+//! Routes, the status page, listening and serving. Answers from the last snapshot alone: nothing here reads a target,
+//! waits for one, or can write anywhere.
+//!
+//! | path | |
+//! |---|---|
+//! | `/` | status page |
+//! | `/metrics` (configurable) | metrics text |
+//! | `/api/v1/locks`, `/api/v1/locks/{store}/{lock}` | JSON |
+//! | `/-/healthy`, `/-/ready` | for whoever watches the exporter |
+//! | `POST /-/reload` | loads the configuration anew |
+
+mod accept;
+mod api;
+mod body;
+mod impatient;
+mod lifecycle;
+pub mod listen;
+mod metrics;
+mod page;
+mod router;
+mod serve;
+mod telemetry_path;
+
+#[cfg(test)]
+mod tests;
+
+pub use listen::bind;
+pub use router::{AppState, ReadyCheck, ReloadRequest, router};
+pub use serve::serve;
+pub use telemetry_path::TelemetryPath;

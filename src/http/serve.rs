@@ -1,0 +1,145 @@
+//! Accepts connections and serves them until told to stop. One bad connection, or a shortage of file descriptors, ends
+//! nothing but itself.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::impatient::Impatient;
+
+/// Connections at a time; more wait in the kernel's queue.
+const CONNECTIONS: usize = 512;
+
+/// Longest wait for a whole request header. It also ends idle connections, so that it is longer than the usual minute
+/// between two scrapes.
+const HEADER_WAIT: Duration = Duration::from_secs(90);
+
+/// Longest time a client may take nothing of an answer.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
+
+/// Most bytes of a request line with its headers, and most of an answer that wait in a connection.
+const BUFFER: usize = 64 * 1024;
+
+/// Most headers of a request.
+const HEADERS: usize = 64;
+
+/// Serves until `shutdown` becomes true or its sender is gone, then lets answers under way finish for up to `drain`.
+/// Returns how many connections had to be cut off.
+pub async fn serve(
+    listeners: Vec<TcpListener>,
+    router: Router,
+    shutdown: watch::Receiver<bool>,
+    drain: Duration,
+) -> usize {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut loops = JoinSet::new();
+    for listener in listeners {
+        loops.spawn(accept(listener, router.clone(), shutdown.clone(), places.clone(), drain));
+    }
+    let mut cut = 0;
+    while let Some(ended) = loops.join_next().await {
+        cut += ended.unwrap_or(0);
+    }
+    cut
+}
+
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    mut shutdown: watch::Receiver<bool>,
+    places: Arc<Semaphore>,
+    drain: Duration,
+) -> usize {
+    let mut connections = JoinSet::new();
+    let mut pause = Backoff::default();
+    loop {
+        let next = async {
+            let place = places.clone().acquire_owned().await;
+            (listener.accept().await, place)
+        };
+        tokio::select! {
+            biased;
+            () = stopped(&mut shutdown) => break,
+            Some(_) = connections.join_next() => {}
+            (accepted, place) = next => match (accepted, place) {
+                (Ok((stream, _)), Ok(place)) => {
+                    pause = Backoff::default();
+                    connections.spawn(connection(stream, router.clone(), shutdown.clone(), place));
+                }
+                (Err(error), _) => pause.after(&error).await,
+                // The semaphore is never closed.
+                (_, Err(_)) => break,
+            },
+        }
+    }
+    // New connections are refused from here on.
+    drop(listener);
+    let all = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(drain, all).await;
+    // What is left is cut off when the set is dropped.
+    connections.len()
+}
+
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    mut shutdown: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+) {
+    // Without this the last piece of an answer can wait 40 ms for nothing; failing to set it costs no more than that.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(Impatient::new(stream, WRITE_WAIT));
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_WAIT)
+        .max_buf_size(BUFFER)
+        .max_headers(HEADERS)
+        .serve_connection(io, TowerToHyperService::new(router));
+    tokio::pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = stopped(&mut shutdown) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        // A client's doing, nearly always.
+        tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// Until told to stop, or until nobody is left who could tell.
+async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+    let _ = shutdown.wait_for(|stop| *stop).await;
+}
+
+/// Waits after a failed accept: not at all where only that connection failed, longer and longer where the system is
+/// short of something.
+#[derive(Default)]
+struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    async fn after(&mut self, error: &io::Error) {
+        use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+        if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+            return;
+        }
+        if self.failures == 0 {
+            tracing::warn!(%error, "cannot accept connections, trying again");
+        }
+        sleep(Duration::from_millis(10 << self.failures.min(7))).await;
+        self.failures = self.failures.saturating_add(1);
+    }
+}
