@@ -103,6 +103,7 @@ fn rules(at: &Cursor<'_>, by_key: bool) -> LockRules {
         series,
         always_held: at.one_of("expect") == Some("always_held"),
         holder: at.text("holder").and_then(|text| holder(at, text)),
+        by_key,
     }
 }
 

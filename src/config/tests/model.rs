@@ -63,6 +63,7 @@ fn locks_arrive_with_their_rules_and_defaults() {
         series: SeriesTier::Full,
         always_held: false,
         holder: None,
+        by_key: true,
     };
     let minimal = load_file(format!("{FIXTURES}/good/minimal.yml")).unwrap();
     assert_eq!(*minimal.stores["main"].locks[0].rules, expected);
