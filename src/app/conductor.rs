@@ -1,0 +1,211 @@
+//! Owns the pollers: starts and stops them as the config says, and carries wanted reads to them. A store whose config
+//! did not change keeps its connection through a reload.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::parts::Parts;
+use crate::config::{Config, Store, WorkerGroup};
+use crate::derive::{LivenessSource, ToWatch, Wanted};
+use crate::observe::{KeyId, Mono, Observation, StoreId};
+use crate::poll::redis::{self, StoreHandle};
+use crate::poll::workers::{self, WorkerHandle};
+use crate::poll::{Look, Out, TokenPid, WatchedWorker};
+
+/// What the conductor is asked to do.
+pub enum Errand {
+    /// Poll what this config says; acknowledged when all pollers run.
+    Apply(Arc<Config>, oneshot::Sender<()>),
+    /// Make these reads.
+    Wanted(Vec<Wanted>),
+    /// Watch these workers.
+    Watch(Vec<ToWatch>),
+    /// Stop all pollers.
+    Stop(oneshot::Sender<()>),
+}
+
+/// Where processes and cgroups are seen.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// Mount of procfs.
+    pub procfs: PathBuf,
+    /// Mount of the cgroup file systems, if it is not where this process sees it.
+    pub cgroupfs: Option<PathBuf>,
+}
+
+struct RunningStore {
+    config: Arc<Store>,
+    interval: Duration,
+    retain: Duration,
+    id: StoreId,
+    handle: StoreHandle,
+}
+
+struct RunningWorkers {
+    groups: Arc<Vec<WorkerGroup>>,
+    interval: Duration,
+    handle: WorkerHandle,
+}
+
+/// The pollers.
+pub struct Conductor {
+    out: Out,
+    paths: Paths,
+    stores: BTreeMap<String, RunningStore>,
+    workers: Option<RunningWorkers>,
+    parts: Parts,
+    watched: Vec<ToWatch>,
+    next_id: u32,
+}
+
+impl Conductor {
+    /// No poller runs yet.
+    pub fn new(out: Out, paths: Paths) -> Self {
+        Self {
+            out,
+            paths,
+            stores: BTreeMap::new(),
+            workers: None,
+            parts: Parts::default(),
+            watched: Vec::new(),
+            next_id: 0,
+        }
+    }
+
+    /// Runs errands until it is told to stop.
+    pub async fn run(mut self, mut errands: mpsc::Receiver<Errand>) {
+        while let Some(errand) = errands.recv().await {
+            match errand {
+                Errand::Apply(config, done) => {
+                    self.apply(&config).await;
+                    let _ = done.send(());
+                }
+                Errand::Wanted(wanted) => self.carry(wanted),
+                Errand::Watch(list) => {
+                    self.watched = list;
+                    self.watch();
+                }
+                Errand::Stop(done) => {
+                    self.stop().await;
+                    let _ = done.send(());
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn apply(&mut self, config: &Config) {
+        let is_same = |r: &RunningStore| {
+            r.interval == config.poll_interval
+                && r.retain == config.retain
+                && config.stores.values().any(|s| **s == *r.config)
+        };
+        let stale: Vec<String> =
+            self.stores.iter().filter(|(_, r)| !is_same(r)).map(|(n, _)| n.clone()).collect();
+        for name in stale {
+            let Some(running) = self.stores.remove(&name) else { continue };
+            running.handle.stop().await;
+            if !config.stores.contains_key(&name) {
+                let _ = self.out.send(Observation::StoreStopped { store: running.id }).await;
+            }
+        }
+        for (name, store) in &config.stores {
+            if !self.stores.contains_key(name) {
+                self.start_store(name, store, config);
+            }
+        }
+        let handles = self.stores.iter().map(|(n, r)| (n.clone(), r.handle.clone())).collect();
+        self.parts.set(handles);
+        self.apply_workers(config).await;
+    }
+
+    fn start_store(&mut self, name: &str, store: &Arc<Store>, config: &Config) {
+        self.next_id += 1;
+        let id = StoreId(self.next_id);
+        let settings =
+            redis::Settings { poll_interval: config.poll_interval, retain: config.retain };
+        let handle = redis::spawn(store.clone(), id, settings, self.out.clone());
+        let running = RunningStore {
+            config: store.clone(),
+            interval: config.poll_interval,
+            retain: config.retain,
+            id,
+            handle,
+        };
+        self.stores.insert(name.to_owned(), running);
+    }
+
+    async fn apply_workers(&mut self, config: &Config) {
+        if let Some(running) = &self.workers
+            && running.interval == config.poll_interval
+            && running.groups == config.workers
+        {
+            return;
+        }
+        if let Some(running) = self.workers.take() {
+            running.handle.stop().await;
+        }
+        if config.workers.is_empty() {
+            return;
+        }
+        let settings = workers::Settings {
+            poll_interval: config.poll_interval,
+            procfs: self.paths.procfs.clone(),
+            cgroupfs: self.paths.cgroupfs.clone(),
+        };
+        let parts = Arc::new(self.parts.clone());
+        let handle = workers::spawn(config.workers.clone(), settings, parts, self.out.clone());
+        self.workers = Some(RunningWorkers {
+            groups: config.workers.clone(),
+            interval: config.poll_interval,
+            handle,
+        });
+        self.watch();
+    }
+
+    fn watch(&self) {
+        let Some(running) = &self.workers else { return };
+        let list = self.watched.iter().map(|w| WatchedWorker {
+            name: w.name.clone(),
+            group: w.group,
+            token: w.token.clone().map(|(pid, host)| TokenPid { pid, host }),
+        });
+        running.handle.watch(list.collect());
+    }
+
+    fn carry(&self, wanted: Vec<Wanted>) {
+        let mut keys: BTreeMap<(StoreId, Mono), Vec<KeyId>> = BTreeMap::new();
+        for w in wanted {
+            match w {
+                Wanted::Key { store, key, at } => keys.entry((store, at)).or_default().push(key),
+                Wanted::Look { worker, what, at } => {
+                    let what = match what {
+                        LivenessSource::Process => Look::Process,
+                        LivenessSource::Heartbeat => Look::Heartbeat,
+                    };
+                    if let Some(running) = &self.workers {
+                        running.handle.look(worker, what, at);
+                    }
+                }
+            }
+        }
+        for ((store, at), keys) in keys {
+            if let Some(running) = self.stores.values().find(|r| r.id == store) {
+                running.handle.read_keys(keys, at);
+            }
+        }
+    }
+
+    async fn stop(&mut self) {
+        if let Some(running) = self.workers.take() {
+            running.handle.stop().await;
+        }
+        for (_, running) in std::mem::take(&mut self.stores) {
+            running.handle.stop().await;
+        }
+    }
+}

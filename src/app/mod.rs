@@ -1,0 +1,14 @@
+//! Wires the parts: pollers on a thread of their own, the state on another, HTTP on the rest, so that neither a slow
+//! target nor a large snapshot delays an answer. Starts, reloads and drains them; decides nothing about locks.
+//!
+//! [`snapshots`] owns the state and publishes what is known; [`conductor`] owns the pollers and carries wanted reads
+//! to them; [`reload`] reads the config anew; [`notices`] writes the log.
+
+mod conductor;
+mod notices;
+mod parts;
+mod reload;
+mod snapshots;
+mod start;
+
+pub use start::{Failure, run};

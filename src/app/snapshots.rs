@@ -1,0 +1,186 @@
+//! Owns the state. Feeds it every fact, hands on what it wants, and publishes a snapshot after each poll: at most ten
+//! times a second, at least once an interval so that ages and withheld series are right even when nothing answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{mpsc, oneshot};
+
+use super::conductor::Errand;
+use super::notices;
+use crate::clock;
+use crate::derive::{Effects, Rules, State, Weight};
+use crate::expose::{Rendered, SelfFacts};
+use crate::observe::{Mono, Observation};
+use crate::view::{Instant, View};
+
+/// Snapshots are not made more often than this.
+const LEAST_SPACING: Duration = Duration::from_millis(100);
+/// A snapshot that takes long is made more rarely: at most a twentieth of this thread's time.
+const SHARE: u32 = 20;
+/// Facts taken at once between two looks at the clock.
+const BATCH: usize = 256;
+/// After this long the exporter is ready even if some target never answered at all.
+const READY_AT_LAST: Duration = Duration::from_secs(10);
+
+/// What the rest of the app tells the state.
+pub enum Word {
+    /// A new config; acknowledged when it is in force.
+    Reconfigure {
+        /// For the state machines.
+        rules: Rules,
+        /// For the exporter's own metrics.
+        own: SelfFacts,
+        /// How many stores must have answered or failed before it is ready.
+        stores: usize,
+        /// Acknowledges.
+        done: oneshot::Sender<()>,
+    },
+    /// The exporter's own facts changed.
+    Own(SelfFacts),
+}
+
+/// Where snapshots go, and whether the first polls are over.
+#[derive(Clone)]
+pub struct Published {
+    /// The last snapshot.
+    pub snapshot: Arc<ArcSwap<Rendered>>,
+    /// Every store has answered or failed once.
+    pub is_ready: Arc<AtomicBool>,
+}
+
+impl Published {
+    /// An empty snapshot of now.
+    pub fn new(own: SelfFacts) -> Self {
+        let view = View { taken: clock::mono(), taken_wall: clock::wall_secs(), ..View::default() };
+        Self {
+            snapshot: Arc::new(ArcSwap::from_pointee(Rendered::new(Arc::new(view), own))),
+            is_ready: Arc::new(AtomicBool::new(false)),
+        }
+    }
+}
+
+/// The state and what it is published with.
+pub struct Snapshots {
+    state: State,
+    own: SelfFacts,
+    stores: usize,
+    published: Published,
+    errands: mpsc::Sender<Errand>,
+    generation: u64,
+    started: Mono,
+    last: Mono,
+    spacing: Duration,
+    is_dirty: bool,
+}
+
+impl Snapshots {
+    /// Nothing is known yet.
+    pub fn new(rules: Rules, own: SelfFacts, published: Published, errands: mpsc::Sender<Errand>) -> Self {
+        let now = clock::mono();
+        Self {
+            state: State::new(rules, now),
+            own,
+            stores: 0,
+            published,
+            errands,
+            generation: 0,
+            started: now,
+            last: now,
+            spacing: LEAST_SPACING,
+            is_dirty: false,
+        }
+    }
+
+    /// Runs until no poller and nobody of the app can send any more.
+    pub async fn run(mut self, mut facts: mpsc::Receiver<Observation>, mut words: mpsc::Receiver<Word>) {
+        loop {
+            tokio::select! {
+                biased;
+                word = words.recv() => match word {
+                    Some(word) => self.hear(word),
+                    None => return,
+                },
+                fact = facts.recv() => match fact {
+                    Some(fact) => self.take(fact, &mut facts),
+                    None => return,
+                },
+                () = tokio::time::sleep(self.until_due()) => self.publish(),
+            }
+            if self.is_dirty && self.until_due().is_zero() {
+                self.publish();
+            }
+        }
+    }
+
+    fn until_due(&self) -> Duration {
+        let wait = if self.is_dirty { self.spacing } else { self.state.rules.poll_interval };
+        wait.saturating_sub(clock::mono().since(self.last))
+    }
+
+    fn hear(&mut self, word: Word) {
+        match word {
+            Word::Reconfigure { rules, own, stores, done } => {
+                self.state.reconfigure(rules, clock::mono());
+                (self.own, self.stores) = (own, stores);
+                self.errand(Errand::Watch(self.state.to_watch()));
+                self.is_dirty = true;
+                // Nobody waiting any more is no reason to stop.
+                let _ = done.send(());
+            }
+            Word::Own(own) => {
+                self.own = own;
+                self.is_dirty = true;
+            }
+        }
+    }
+
+    fn take(&mut self, first: Observation, facts: &mut mpsc::Receiver<Observation>) {
+        let mut fx = Effects::default();
+        let mut next = Some(first);
+        for _ in 0..BATCH {
+            let Some(fact) = next else { break };
+            self.is_dirty |= !matches!(fact, Observation::Batch(_) | Observation::KeyWatched(_));
+            self.state.step(&fact, &mut fx);
+            next = facts.try_recv().ok();
+        }
+        if let Some(fact) = next {
+            self.state.step(&fact, &mut fx);
+        }
+        for notice in &fx.notices {
+            self.is_dirty |= notice.weight >= Weight::Change;
+            notices::log(notice);
+        }
+        if !fx.wanted.is_empty() {
+            self.errand(Errand::Wanted(fx.wanted));
+        }
+        if fx.watch_changed {
+            self.errand(Errand::Watch(self.state.to_watch()));
+        }
+    }
+
+    /// Wanted reads are best effort: when the conductor is behind, the verdicts that need them say less.
+    fn errand(&self, errand: Errand) {
+        if self.errands.try_send(errand).is_err() {
+            tracing::debug!("a wanted read was dropped: the pollers are behind");
+        }
+    }
+
+    fn publish(&mut self) {
+        let begun = clock::mono();
+        self.generation += 1;
+        let now = Instant { mono: begun, wall: clock::wall_secs() };
+        let view = View::of(&self.state, now, self.generation);
+        if !self.published.is_ready.load(Ordering::Relaxed) {
+            let answered = view.stores.iter().filter(|s| s.nodes.iter().any(|n| !n.up) || s.fresh).count();
+            let is_ready = answered >= self.stores || begun.since(self.started) > READY_AT_LAST;
+            self.published.is_ready.store(is_ready, Ordering::Relaxed);
+        }
+        self.published.snapshot.store(Arc::new(Rendered::new(Arc::new(view), self.own.clone())));
+        let took = clock::mono().since(begun);
+        self.spacing = LEAST_SPACING.max(took * SHARE).min(self.state.rules.poll_interval);
+        (self.last, self.is_dirty) = (begun, false);
+    }
+}

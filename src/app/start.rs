@@ -1,0 +1,194 @@
+//! From flags to a running exporter and back to an exit status.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::conductor::{Conductor, Errand, Paths};
+use super::reload::{Reloader, rules};
+use super::snapshots::{Published, Snapshots};
+use crate::cli::{Cli, ListenAddress};
+use crate::clock;
+use crate::config::{self, Config, Input, Mistakes};
+use crate::expose::SelfFacts;
+use crate::http::{self, AppState, ReloadRequest, TelemetryPath};
+
+/// Facts that may wait for the state; a poller that finds no place waits, and its poll is late.
+const FACTS: usize = 4096;
+/// Wanted reads that may wait for the conductor.
+const ERRANDS: usize = 4096;
+/// How long answers under way may take after the signal to stop.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How long pollers may take to stop.
+const STOP: Duration = Duration::from_secs(2);
+
+/// Why the exporter does not start, or had to stop.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The configuration has mistakes.
+    #[error("{0}")]
+    Config(Mistakes),
+    /// An address cannot be listened on.
+    #[error("--web.listen-address {address}: {error}; is another exporter running, or is the port taken?")]
+    Listen {
+        /// The address as given.
+        address: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The telemetry path cannot be used.
+    #[error("--web.telemetry-path: {0}")]
+    TelemetryPath(String),
+    /// Threads or signal handlers cannot be had.
+    #[error("the system refuses {what}: {error}")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What it said.
+        error: std::io::Error,
+    },
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure::System { what, error }
+}
+
+/// Runs the exporter until it is told to stop. `environment` is asked again at each reload.
+pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), Failure> {
+    let config = config::load(&cli.input(environment())).map_err(Failure::Config)?;
+    if cli.config_check {
+        return Ok(());
+    }
+    let path = TelemetryPath::parse(&cli.telemetry_path).map_err(Failure::TelemetryPath)?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), stores = config.stores.len(), "dlock_exporter starts");
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(16)
+        .thread_name("http")
+        .enable_all()
+        .build()
+        .map_err(system("threads for HTTP"))?;
+    let listeners = runtime.block_on(listen(&cli.listen))?;
+
+    let own = SelfFacts::new(config.poll_interval, clock::wall_secs());
+    let published = Published::new(own.clone());
+    let (facts_out, facts) = mpsc::channel(FACTS);
+    let (errands_out, errands) = mpsc::channel(ERRANDS);
+    let (words_out, words) = mpsc::channel(16);
+    let snapshots = Snapshots::new(rules(&config), own.clone(), published.clone(), errands_out.clone());
+    spawn("state", |rt| rt.block_on(snapshots.run(facts, words)))?;
+    let paths = Paths { procfs: cli.procfs.clone(), cgroupfs: cgroupfs(cli) };
+    let conductor = Conductor::new(facts_out, paths);
+    let pollers = spawn("poll", |rt| rt.block_on(conductor.run(errands)))?;
+
+    let flags = cli.clone();
+    let input = Box::new(move || -> Input { flags.input(environment()) });
+    let reloader = Reloader::new(input, own, words_out.clone(), errands_out.clone());
+    runtime.block_on(serve(config, reloader, listeners, path, published))?;
+
+    let (done, stopped) = oneshot::channel();
+    if errands_out.blocking_send(Errand::Stop(done)).is_ok() {
+        let waited = runtime.block_on(async { tokio::time::timeout(STOP, stopped).await });
+        if waited.is_ok() {
+            let _ = pollers.join();
+        }
+    }
+    tracing::info!("stopped");
+    runtime.shutdown_timeout(Duration::from_millis(500));
+    Ok(())
+}
+
+/// The flag's default is where the files usually are; only another value overrules what mountinfo says.
+fn cgroupfs(cli: &Cli) -> Option<std::path::PathBuf> {
+    let given = &cli.cgroupfs;
+    (given.as_os_str() != "/sys/fs/cgroup").then(|| given.clone())
+}
+
+/// A thread with a current-thread runtime of its own.
+fn spawn(name: &'static str, work: impl FnOnce(Runtime) + Send + 'static) -> Result<thread::JoinHandle<()>, Failure> {
+    let runtime = Builder::new_current_thread()
+        .max_blocking_threads(64)
+        .enable_all()
+        .build()
+        .map_err(system("a runtime"))?;
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || work(runtime))
+        .map_err(system("a thread"))
+}
+
+async fn listen(addresses: &[ListenAddress]) -> Result<Vec<TcpListener>, Failure> {
+    let mut listeners = Vec::new();
+    for a in addresses {
+        let bound = http::bind(a.host.as_deref(), a.port).await;
+        listeners.extend(bound.map_err(|error| Failure::Listen { address: a.to_string(), error })?);
+    }
+    for l in &listeners {
+        if let Ok(address) = l.local_addr() {
+            tracing::info!(%address, tls = false, "listening");
+        }
+    }
+    Ok(listeners)
+}
+
+/// Signals that the exporter answers to.
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let on = |kind| signal(kind).map_err(system("a signal handler"));
+        Ok(Self {
+            term: on(SignalKind::terminate())?,
+            int: on(SignalKind::interrupt())?,
+            hup: on(SignalKind::hangup())?,
+        })
+    }
+}
+
+async fn serve(
+    config: Config,
+    mut reloader: Reloader,
+    listeners: Vec<TcpListener>,
+    telemetry_path: TelemetryPath,
+    published: Published,
+) -> Result<(), Failure> {
+    let mut signals = Signals::new()?;
+    let (reload, mut requests) = mpsc::channel::<ReloadRequest>(4);
+    let is_ready = published.is_ready.clone();
+    let ready = move || match is_ready.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err("the first poll of some store is not over".to_owned()),
+    };
+    let state = AppState { snapshot: published.snapshot, ready: Arc::new(ready), reload, telemetry_path };
+    let (stop, stopping) = watch::channel(false);
+    let server = tokio::spawn(http::serve(listeners, http::router(state), stopping, DRAIN));
+    reloader.put_in_force(config).await;
+    loop {
+        tokio::select! {
+            _ = signals.term.recv() => break,
+            _ = signals.int.recv() => break,
+            _ = signals.hup.recv() => { let _ = reloader.reload().await; }
+            Some(answer) = requests.recv() => { let _ = answer.send(reloader.reload().await); }
+        }
+    }
+    tracing::info!("stopping: answers under way may finish");
+    let _ = stop.send(true);
+    tokio::select! {
+        _ = server => {}
+        // A second signal means now.
+        _ = signals.term.recv() => {}
+        _ = signals.int.recv() => {}
+    }
+    Ok(())
+}
