@@ -7,7 +7,7 @@ pub mod lane;
 pub mod mounts;
 pub mod part;
 pub mod process;
-//pub mod source;
+pub mod source;
 //pub mod workers;
 
 use std::sync::Arc;

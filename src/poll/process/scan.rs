@@ -159,11 +159,7 @@ fn in_unit(path: &[u8], unit: &[u8]) -> bool {
 }
 
 fn in_cgroup(path: &[u8], cgroup: &[u8]) -> bool {
-    match path.strip_prefix(cgroup) {
-        Some([]) => true,
-        Some([b'/', ..]) => true,
-        _ => false,
-    }
+    matches!(path.strip_prefix(cgroup), Some([] | [b'/', ..]))
 }
 
 fn pids(root: &Path) -> io::Result<impl Iterator<Item = i32>> {
