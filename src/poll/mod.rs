@@ -8,7 +8,7 @@ pub mod mounts;
 pub mod part;
 pub mod process;
 pub mod source;
-//pub mod workers;
+pub mod workers;
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ const KEEP: Duration = Duration::from_secs(60);
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// The TLS side of one worker group's HTTP source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Client {
     files: TlsFiles,
     loaded: Mutex<Option<(Mono, Arc<ClientConfig>)>>,
