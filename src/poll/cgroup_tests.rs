@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::clock;
+use crate::observe::worker::{ProcessSeen, ProcessState};
+use crate::poll::process;
 
 fn hybrid() -> (tempfile::TempDir, Freezer) {
     let dir = tempfile::tempdir().unwrap();
@@ -93,4 +95,11 @@ fn a_real_frozen_cgroup_is_seen() {
         assert!(clock::mono() < until, "never seen frozen");
         std::thread::sleep(Duration::from_millis(5));
     }
+    // The process itself looks healthy: only its cgroup tells.
+    let paths = process::Paths { procfs: "/proc".into(), cgroupfs: None };
+    let pid = i32::try_from(cage.1.id()).unwrap();
+    let seen = process::look(&paths, &[process::Target::Pid(pid)]).remove(0).seen;
+    let ProcessSeen::Processes(list) = &seen else { panic!("{seen:?}") };
+    assert_eq!(list[0].frozen, Some(true));
+    assert_eq!(list[0].state, ProcessState::Sleeping);
 }

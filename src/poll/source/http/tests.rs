@@ -26,6 +26,17 @@ async fn ask(endpoint: &Endpoint) -> Beat {
     beat
 }
 
+/// Asks an endpoint that answers, again where a busy machine was too slow for it.
+async fn answered(endpoint: &Endpoint) -> Beat {
+    for _ in 0..20 {
+        match ask(endpoint).await {
+            Beat::None => {}
+            beat => return beat,
+        }
+    }
+    Beat::None
+}
+
 fn reason(beat: &Beat) -> Option<FailReason> {
     match beat {
         Beat::Failed { reason, detail } => {
@@ -129,8 +140,14 @@ async fn refused_is_no_beat() {
 async fn connected_without_an_answer_is_no_beat() {
     // Accepted by the kernel, as for a process that is stopped: nobody ever takes it.
     let (listener, addr) = listen().await;
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    let made = rcgen::generate_simple_self_signed(vec!["worker.test".to_owned()]).unwrap();
+    std::fs::write(&ca, made.cert.pem()).unwrap();
     for url in [format!("http://{addr}"), format!("https://{addr}")] {
-        assert_eq!(ask(&endpoint(&url, HttpPart::Success)).await, Beat::None, "{url}");
+        let tls = TlsFiles { ca_file: Some(ca.clone()), ..Default::default() };
+        let silent = with(&url, HttpPart::Success, Credentials::default(), tls);
+        assert_eq!(ask(&silent).await, Beat::None, "{url}");
     }
     drop(listener);
     // Closed without a word, and an answer that never ends.
@@ -161,10 +178,13 @@ async fn what_lies_between_says_nothing() {
         Some(FailReason::Protocol)
     );
     let huge = server(ok(&" ".repeat(MAX_BODY + 1))).await;
-    let beat = ask(&endpoint(&huge, HttpPart::Json("/a".to_owned()))).await;
+    let beat = answered(&endpoint(&huge, HttpPart::Json("/a".to_owned()))).await;
     assert_eq!(reason(&beat), Some(FailReason::Protocol));
     let largest = server(ok(&format!("{}{{\"a\":1}}", " ".repeat(MAX_BODY - 7)))).await;
-    assert_eq!(ask(&endpoint(&largest, HttpPart::Json("/a".to_owned()))).await, value::plain(b"1"));
+    assert_eq!(
+        answered(&endpoint(&largest, HttpPart::Json("/a".to_owned()))).await,
+        value::plain(b"1")
+    );
     let nowhere = endpoint("http://no-such-host.invalid/", HttpPart::Success);
     assert_eq!(reason(&ask(&nowhere).await), Some(FailReason::Dns));
     let (listener, addr) = listen().await;
@@ -239,7 +259,7 @@ async fn tls_with_its_own_authority() {
     let url = format!("https://{addr}/");
     let ask_with = |tls: TlsFiles| {
         let endpoint = with(&url, HttpPart::Json("/n".to_owned()), Credentials::default(), tls);
-        async move { ask(&endpoint).await }
+        async move { answered(&endpoint).await }
     };
     let good = TlsFiles {
         ca_file: Some(ca.clone()),
