@@ -2,6 +2,14 @@
 //! nobody else anything. Pollers turn what they read into [`Observation`]s and never judge; they know nothing of
 //! `derive`, whose wanted reads reach them through `app` as plain requests.
 
+pub mod cgroup;
+pub mod lane;
+pub mod mounts;
+pub mod part;
+pub mod process;
+pub mod source;
+pub mod workers;
+
 use std::sync::Arc;
 
 use tokio::sync::mpsc;

@@ -1,0 +1,105 @@
+//! Fixture trees, and a real cgroup where this machine lets us make one.
+
+use std::fs;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use super::*;
+use crate::clock;
+use crate::observe::worker::{ProcessSeen, ProcessState};
+use crate::poll::process;
+
+fn hybrid() -> (tempfile::TempDir, Freezer) {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("unified/cgroup.controllers", ""),
+        ("unified/a/cgroup.events", "populated 1\nfrozen 1\n"),
+        ("unified/b/cgroup.events", "populated 1\nfrozen 0\n"),
+        ("freezer/x/freezer.state", "FROZEN\n"),
+        ("freezer/y/freezer.state", "THAWED\n"),
+        ("freezer/z/freezer.state", "FREEZING\n"),
+    ] {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let freezer = Freezer::find(&Mounts::default(), Some(dir.path()));
+    (dir, freezer)
+}
+
+#[test]
+fn any_tree_freezes_and_every_tree_must_be_readable_to_deny_it() {
+    let (_dir, mut f) = hybrid();
+    for (cgroup, want) in [
+        ("9:freezer:/y\n0::/a\n", Some(true)),
+        ("9:freezer:/y\n0::/b\n", Some(false)),
+        ("9:freezer:/x\n0::/b\n", Some(true)),
+        ("9:freezer:/z\n0::/b\n", Some(false)),
+        ("9:cpu,freezer:/x\n0::/\n", Some(true)),
+        ("9:freezer:/\n0::/\n", Some(false)),
+        ("9:freezer:/y\n0::/../other\n", None),
+        ("9:freezer:/y\n0::/b (deleted)\n", None),
+        ("9:freezer:/nope\n0::/a\n", Some(true)),
+        ("3:memory:/m\n", None),
+        ("", None),
+    ] {
+        assert_eq!(f.frozen(cgroup.as_bytes()), want, "{cgroup:?}");
+    }
+}
+
+#[test]
+fn a_part_of_the_tree_that_is_mounted_is_mapped() {
+    let mounts = Mounts::parse(
+        b"1 1 0:1 /pod7 /cg rw - cgroup2 c rw\n2 1 0:1 /.. /up rw - cgroup c rw,freezer\n",
+    );
+    let tree = Tree::mounted(mounts.cgroup2().unwrap());
+    assert_eq!(tree.dir(b"/pod7/c:1").unwrap(), Path::new("/cg/c:1"));
+    assert_eq!(tree.dir(b"/pod8"), None);
+    assert_eq!(Tree::mounted(mounts.cgroup1("freezer").unwrap()).dir(b"/x"), None);
+}
+
+/// A real cgroup with a sleeping process in it; both go when it is dropped.
+struct Cage(PathBuf, Child);
+
+impl Drop for Cage {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("cgroup.freeze"), "0");
+        let _ = self.1.kill();
+        let _ = self.1.wait();
+        let until = clock::mono().plus(Duration::from_secs(5));
+        while fs::remove_dir(&self.0).is_err() && clock::mono() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_real_frozen_cgroup_is_seen() {
+    let mounts = Mounts::of_self().unwrap();
+    let Some(mount) = mounts.cgroup2() else {
+        println!("skipped: no cgroup v2 mount");
+        return;
+    };
+    let dir = mount.point.join(format!("dlock_test_{}", std::process::id()));
+    if let Err(e) = fs::create_dir(&dir) {
+        println!("skipped: cannot make {}: {e}", dir.display());
+        return;
+    }
+    let cage = Cage(dir.clone(), Command::new("sleep").arg("60").spawn().unwrap());
+    fs::write(dir.join("cgroup.procs"), cage.1.id().to_string()).unwrap();
+    let cgroup = fs::read(format!("/proc/{}/cgroup", cage.1.id())).unwrap();
+    assert_eq!(Freezer::find(&mounts, None).frozen(&cgroup), Some(false));
+    fs::write(dir.join("cgroup.freeze"), "1").unwrap();
+    let until = clock::mono().plus(Duration::from_secs(5));
+    while Freezer::find(&mounts, None).frozen(&cgroup) != Some(true) {
+        assert!(clock::mono() < until, "never seen frozen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The process itself looks healthy: only its cgroup tells.
+    let paths = process::Paths { procfs: "/proc".into(), cgroupfs: None };
+    let pid = i32::try_from(cage.1.id()).unwrap();
+    let seen = process::look(&paths, &[process::Target::Pid(pid)]).remove(0).seen;
+    let ProcessSeen::Processes(list) = &seen else { panic!("{seen:?}") };
+    assert_eq!(list[0].frozen, Some(true));
+    assert_eq!(list[0].state, ProcessState::Sleeping);
+}

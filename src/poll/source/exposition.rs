@@ -1,0 +1,136 @@
+//! One sample out of a Prometheus text exposition: `name` or `name{label="value"}`. Reads line by line and stores nothing;
+//! lines that are no samples are passed over.
+
+use crate::observe::node::FailReason;
+
+/// Which sample: its name, and labels that it must have with exactly these values. It may have more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    name: String,
+    labels: Vec<(String, String)>,
+}
+
+impl Selector {
+    /// From its text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no metric; write name or name{{label=\"value\"}}");
+        let (name, labels, rest) = series(text.trim()).ok_or_else(wrong)?;
+        let first = |c: char| c.is_ascii_alphabetic() || c == '_' || c == ':';
+        if !name.starts_with(first) || !rest.trim().is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self { name: name.to_owned(), labels })
+    }
+
+    /// The value of the one sample that fits, as it is written.
+    pub fn value<'a>(&self, body: &'a [u8]) -> Result<&'a str, (FailReason, String)> {
+        let mut found = None;
+        for line in body.split(|b| *b == b'\n') {
+            let Some(value) = self.sample(line) else { continue };
+            if found.replace(value).is_some() {
+                let detail =
+                    format!("several samples fit {}; name more of their labels", self.name);
+                return Err((FailReason::Other, detail));
+            }
+        }
+        found.ok_or_else(|| {
+            let labels = if self.labels.is_empty() { "" } else { " with these labels" };
+            (FailReason::Missing, format!("no sample of {}{labels} in the answer", self.name))
+        })
+    }
+
+    fn sample<'a>(&self, line: &'a [u8]) -> Option<&'a str> {
+        if !line.starts_with(self.name.as_bytes()) {
+            return None;
+        }
+        let (name, labels, rest) = series(std::str::from_utf8(line).ok()?)?;
+        let fits = name == self.name && self.labels.iter().all(|l| labels.contains(l));
+        rest.split_ascii_whitespace().next().filter(|_| fits)
+    }
+}
+
+type Series<'a> = (&'a str, Vec<(String, String)>, &'a str);
+
+/// `name{label="value",...} rest` in its three parts.
+fn series(text: &str) -> Option<Series<'_>> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let (name, mut rest) = text.split_at_checked(end)?;
+    let mut labels = Vec::new();
+    rest = rest.trim_start();
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', ',']);
+            if let Some(after) = rest.strip_prefix('}') {
+                rest = after;
+                break;
+            }
+            let (label, after) = rest.split_once('=')?;
+            let quoted = after.trim_start().strip_prefix('"')?;
+            let (value, after) = unquote(quoted)?;
+            labels.push((label.trim().to_owned(), value));
+            rest = after;
+        }
+    }
+    (!name.is_empty()).then_some((name, labels, rest))
+}
+
+/// A label value up to its closing quote, its escapes undone.
+fn unquote(text: &str) -> Option<(String, &str)> {
+    let mut out = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((out, text.get(at + 1..)?)),
+            '\\' => match chars.next()?.1 {
+                'n' => out.push('\n'),
+                c => out.push(c),
+            },
+            c => out.push(c),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BODY: &[u8] = b"# HELP beat_total x\n# TYPE beat_total counter\nbeat_total{w=\"a\",z=\"q\\\"}\\n\"} 5 1700\n\
+        beat_total{w=\"b\",} 6\nbeat_total_created 9\n\xff\xfe\nplain 1.5e3\r\nbeat_total{w=\"a\n";
+
+    fn get(selector: &str) -> Result<&'static str, FailReason> {
+        Selector::parse(selector).unwrap().value(BODY).map_err(|(reason, _)| reason)
+    }
+
+    #[test]
+    fn finds_the_one_sample() {
+        assert_eq!(get("plain"), Ok("1.5e3"));
+        assert_eq!(get("beat_total{w=\"a\"}"), Ok("5"));
+        assert_eq!(get("beat_total{z=\"q\\\"}\\n\", w=\"a\"}"), Ok("5"));
+        assert_eq!(get("beat_total { w = \"b\" }"), Ok("6"));
+        assert_eq!(get("beat_total"), Err(FailReason::Other));
+        assert_eq!(get("beat_total{w=\"c\"}"), Err(FailReason::Missing));
+        assert_eq!(get("beat"), Err(FailReason::Missing));
+    }
+
+    #[test]
+    fn selectors_must_be_series() {
+        for text in ["", "{a=\"b\"}", "a{b}", "a{b=c}", "a{b=\"c\"", "a b", "1a"] {
+            assert!(Selector::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_do_no_harm(body: Vec<u8>, tail: String) {
+            let mut text = b"beat".to_vec();
+            text.extend_from_slice(tail.as_bytes());
+            text.extend(body);
+            let _ = Selector { name: "beat".to_owned(), labels: vec![] }.value(&text);
+            let _ = Selector::parse(&tail);
+        }
+    }
+}
