@@ -95,24 +95,26 @@ fn clean_exits() {
     let mut exporter = Exporter::start(&config(&server, &["orders"], "200ms", PROCESS, "3s"));
     let exits = if long() { 200 } else { 25 };
     raises_nothing(&mut exporter, &ALARMS, |exporter| {
-        for _ in 0..exits {
+        for n in 0..exits {
             let mut worker = WorkerSetup::new(&server, "orders-1", "lock:orders")
                 .lease(5.0, 1.0)
                 .beat_every(0.2)
                 .cycles(1, 0.7, 0.0)
                 .start();
             assert!(worker.wait(Duration::from_secs(20)).success());
+            // Every other time the lock stays free for longer than a poll; else the next worker may be quicker.
+            for_a_while(Duration::from_millis(if n % 2 == 0 { 450 } else { 0 }));
         }
         exporter.wait_for("dlock_lock_acquisitions_total", Duration::from_secs(5), |m| {
             m.sum("dlock_lock_acquisitions_total", &[("lock", "orders")]) >= f64::from(exits) * 0.9
         });
     });
-    let ends = exporter.metrics();
-    assert!(
-        ends.sum("dlock_lease_ends_total", &[("evidence", "released")]) >= f64::from(exits) * 0.9
-    );
-    assert_eq!(ends.sum("dlock_lease_ends_total", &[("evidence", "lapsed")]), 0.0);
-    assert_eq!(ends.sum("dlock_lease_ends_total", &[("evidence", "overwritten")]), 0.0);
+    let m = exporter.metrics();
+    let ends = |evidence| m.sum("dlock_lease_ends_total", &[("evidence", evidence)]);
+    let (released, unknown) = (ends("released"), ends("unknown"));
+    assert!(released >= f64::from(exits) * 0.4, "{}", m.lines("dlock_lease_ends_total"));
+    assert!(released + unknown >= f64::from(exits) * 0.9, "{}", m.lines("dlock_lease_ends_total"));
+    assert_eq!(ends("lapsed") + ends("overwritten"), 0.0, "a clean exit is neither");
 }
 
 /// Freezes a worker that renews its own lock again and again, for shorter than its lease; the first thing it does when

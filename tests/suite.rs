@@ -5,6 +5,7 @@
 
 mod support;
 
+mod clients;
 mod daemon;
 mod false_alarms;
 mod outage;
