@@ -1,1 +1,12 @@
+//! Every live test, one module per behaviour, in one binary. The tests start real servers, real workers and the real
+//! exporter. They must not know how the exporter works inside: they see its flags, its config, its HTTP and its signals.
+// Clippy grants tests these only inside `#[test]` functions; here the code between them is test code too.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod support;
+
+mod clients;
+mod daemon;
+mod false_alarms;
+mod outage;
+mod stale_holder;

@@ -1,0 +1,70 @@
+//! What live tests stand on: real servers, workers and the exporter as child processes that end with the test, and
+//! waiting that has a condition and a deadline. It must not judge: what is right is said by the tests.
+// A stock of means for tests that come and go.
+#![allow(dead_code)]
+
+mod children;
+mod exporter;
+mod http;
+mod metrics;
+mod redis_server;
+mod sampling;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+pub use children::Group;
+pub use exporter::{Exporter, ExporterSetup};
+pub use http::{Answer, request};
+pub use metrics::Metrics;
+pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
+pub use sampling::{Latencies, Sampler};
+pub use worker::{Worker, WorkerSetup};
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dlock_exporter::clock;
+
+/// What a loaded machine with two processors may add to any measured delay.
+pub const SLACK: Duration = Duration::from_millis(800);
+
+/// Whether the longer forms of the tests were asked for.
+pub fn long() -> bool {
+    std::env::var("DLOCK_TEST_LONG").is_ok_and(|v| v == "1")
+}
+
+/// A TCP port of the loopback that was free a moment ago.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
+    listener.local_addr().expect("a bound listener has an address").port()
+}
+
+/// A file of this repository.
+pub fn repository(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Waits until `condition` gives a value and returns it with the time that took; panics after `deadline`.
+pub fn wait_until<T>(
+    what: &str,
+    deadline: Duration,
+    mut condition: impl FnMut() -> Option<T>,
+) -> (T, Duration) {
+    let begun = clock::mono();
+    loop {
+        if let Some(value) = condition() {
+            return (value, clock::mono().since(begun));
+        }
+        let waited = clock::mono().since(begun);
+        assert!(waited < deadline, "not within {deadline:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Lets time pass in which the world does something on its own, such as a pause of a given length.
+pub fn for_a_while(length: Duration) {
+    std::thread::sleep(length);
+}

@@ -1,0 +1,165 @@
+//! A private Redis server on a free port: started, paused, killed and restarted by the test, gone with it. Every server
+//! has the user `dlock`, made by the very line that the README publishes, so that what the exporter does under test is
+//! what it may do in production.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::{Group, free_port, repository, wait_until};
+
+/// The password of the user `dlock` of every test server.
+pub const PASSWORD: &str = "watch-only";
+
+/// How to start a server.
+#[derive(Default)]
+pub struct RedisSetup {
+    arguments: Vec<String>,
+    acl: Vec<String>,
+}
+
+impl RedisSetup {
+    /// Adds arguments, `--maxmemory 10mb`.
+    pub fn arguments(mut self, words: &[&str]) -> Self {
+        self.arguments.extend(words.iter().map(|w| (*w).to_owned()));
+        self
+    }
+
+    /// Makes it a replica.
+    pub fn replica_of(self, primary: &RedisServer) -> Self {
+        let port = primary.port.to_string();
+        self.arguments(&["--replicaof", "127.0.0.1", &port])
+    }
+
+    /// Adds a line to its ACL file, `user NAME ...`; a later line of a user replaces an earlier one.
+    pub fn acl(mut self, line: &str) -> Self {
+        self.acl.push(line.to_owned());
+        self
+    }
+
+    /// Starts it and waits until it answers.
+    pub fn start(self) -> RedisServer {
+        let dir = TempDir::new().expect("a temporary directory can be made");
+        let port = free_port();
+        let mut users = vec![
+            "user default on nopass ~* &* +@all".to_owned(),
+            acl_line_of_the_readme().replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD),
+        ];
+        for line in self.acl {
+            let name = line.split(' ').nth(1).map(str::to_owned);
+            users.retain(|known| known.split(' ').nth(1).map(str::to_owned) != name);
+            users.push(line);
+        }
+        let file = dir.path().join("users.acl");
+        std::fs::write(&file, users.join("\n") + "\n").expect("the ACL file can be written");
+        let mut words: Vec<String> = vec!["--port".into(), port.to_string()];
+        words
+            .extend(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"].map(str::to_owned));
+        words.extend(["--repl-diskless-sync-delay", "0", "--dir"].map(str::to_owned));
+        words.push(dir.path().display().to_string());
+        words.extend(["--aclfile".to_owned(), file.display().to_string()]);
+        words.extend(self.arguments);
+        let mut server = RedisServer { port, words, dir, group: None };
+        server.restart();
+        server
+    }
+}
+
+/// A running (or killed) server.
+pub struct RedisServer {
+    port: u16,
+    words: Vec<String>,
+    dir: TempDir,
+    group: Option<Group>,
+}
+
+impl RedisServer {
+    /// A plain server.
+    pub fn start() -> Self {
+        RedisSetup::default().start()
+    }
+
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// `redis://127.0.0.1:port`.
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.address())
+    }
+
+    /// Sends one command as the default user and gives the reply; panics on an error.
+    pub fn cmd(&self, words: &[&str]) -> redis::Value {
+        self.try_cmd(words).unwrap_or_else(|e| panic!("{words:?} on {}: {e}", self.address()))
+    }
+
+    /// The same, with errors for the caller. Each on a connection of its own: the server may have been restarted.
+    pub fn try_cmd(&self, words: &[&str]) -> redis::RedisResult<redis::Value> {
+        let limit = Duration::from_secs(2);
+        let client = redis::Client::open(self.url())?;
+        let mut connection = client.get_connection_with_timeout(limit)?;
+        connection.set_read_timeout(Some(limit))?;
+        connection.set_write_timeout(Some(limit))?;
+        let mut command = redis::Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        command.query(&mut connection)
+    }
+
+    /// The reply as text; panics if it is something else.
+    pub fn text(&self, words: &[&str]) -> String {
+        let reply = self.cmd(words);
+        redis::from_redis_value(reply).unwrap_or_else(|e| panic!("{words:?} gave no text: {e}"))
+    }
+
+    /// The reply as a number; panics if it is something else.
+    pub fn number(&self, words: &[&str]) -> i64 {
+        let reply = self.cmd(words);
+        redis::from_redis_value(reply).unwrap_or_else(|e| panic!("{words:?} gave no number: {e}"))
+    }
+
+    /// SIGSTOP: connections stay open and nothing is answered.
+    pub fn pause(&self) {
+        self.group().pause();
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) {
+        self.group().resume();
+    }
+
+    /// SIGKILL: its data is gone.
+    pub fn kill(&mut self) {
+        if let Some(mut group) = self.group.take() {
+            group.kill();
+        }
+    }
+
+    /// Starts it (again) on the same port and waits until it answers.
+    pub fn restart(&mut self) {
+        self.kill();
+        let log = self.dir.path().join("log");
+        let mut command = Command::new("redis-server");
+        let mut group = Group::start("redis-server", command.args(&self.words), &log);
+        wait_until("the Redis server answers", Duration::from_secs(10), || {
+            assert!(group.ended().is_none(), "redis-server ended: {}", group.log_tail());
+            self.try_cmd(&["PING"]).ok()
+        });
+        self.group = Some(group);
+    }
+
+    fn group(&self) -> &Group {
+        self.group.as_ref().expect("the server was not killed")
+    }
+}
+
+/// The `ACL SETUSER dlock ...` line for Redis 7.0 as the README prints it.
+pub fn acl_line_of_the_readme() -> String {
+    let readme = std::fs::read_to_string(repository("README.md")).expect("README.md can be read");
+    let line = readme.lines().find(|l| l.starts_with("ACL SETUSER dlock on ")).map(str::to_owned);
+    line.expect("README.md has a line that starts with `ACL SETUSER dlock on `")
+}
