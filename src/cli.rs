@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 use clap::{Parser, ValueEnum};
 
 use crate::config::Input;
+pub use crate::logging::LogFormat;
 
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let revision = option_env!("DLOCK_REVISION").unwrap_or("unknown");
@@ -155,15 +156,6 @@ impl LogLevel {
             Self::Trace => "trace",
         }
     }
-}
-
-/// Format of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// `key=value` lines.
-    Logfmt,
-    /// One JSON object per line.
-    Json,
 }
 
 /// Where to listen.

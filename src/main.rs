@@ -17,7 +17,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    if let Err(error) = logging::init(cli.log_level.as_str(), cli.log_format.into()) {
+    if let Err(error) = logging::init(cli.log_level.as_str(), cli.log_format) {
         return complain(&error, 2);
     }
     match app::run(&cli, environment) {

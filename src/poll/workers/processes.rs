@@ -25,6 +25,12 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 type Unknown = (ProcessUnknown, String);
 
+/// Whose process, and which of its tokens names it.
+struct Whose {
+    worker: Arc<Worker>,
+    token_pid: Option<i32>,
+}
+
 /// Looks at the processes of all these workers.
 pub async fn look(
     shared: Arc<Shared>,
@@ -33,27 +39,27 @@ pub async fn look(
     inside: Inside,
 ) {
     let mut tally = Tally::begin("process", polls);
-    let mut targets: Vec<(Arc<Worker>, Target)> = Vec::new();
+    let mut targets: Vec<(Whose, Target)> = Vec::new();
     let mut files = JoinSet::new();
     let started = clock::mono();
     for worker in workers {
-        match &worker.process {
-            Some(Finder::PidFile(path)) => {
-                drop(files.spawn(pid_file(Arc::clone(&worker), path.clone())))
+        for (token_pid, finder) in &worker.processes {
+            let whose = Whose { worker: Arc::clone(&worker), token_pid: *token_pid };
+            match finder {
+                Finder::PidFile(path) => drop(files.spawn(pid_file(whose, path.clone()))),
+                Finder::Ready(target) => targets.push((whose, target.clone())),
+                Finder::Never(why, detail) => {
+                    let unknown = (*why, detail.clone());
+                    tell_unknown(&shared, &mut tally, &whose, started, unknown).await;
+                }
             }
-            Some(Finder::Ready(target)) => targets.push((Arc::clone(&worker), target.clone())),
-            Some(Finder::Never(why, detail)) => {
-                let unknown = (*why, detail.clone());
-                tell_unknown(&shared, &mut tally, &worker, started, unknown).await;
-            }
-            None => {}
         }
     }
     while let Some(done) = files.join_next().await {
         match done {
-            Ok((worker, Ok(pid))) => targets.push((worker, Target::Pid(pid))),
-            Ok((worker, Err(unknown))) => {
-                tell_unknown(&shared, &mut tally, &worker, started, unknown).await;
+            Ok((whose, Ok(pid))) => targets.push((whose, Target::Pid(pid))),
+            Ok((whose, Err(unknown))) => {
+                tell_unknown(&shared, &mut tally, &whose, started, unknown).await;
             }
             Err(e) => tracing::error!(error = %e, "reading a pid file broke off"),
         }
@@ -73,12 +79,14 @@ pub async fn stuck(
 ) {
     let mut tally = Tally::begin("process", polls);
     let now = clock::mono();
-    for worker in workers.iter().filter(|w| w.process.is_some()) {
-        let detail =
-            format!("the last look at the procfs has been hanging for {} s", age.as_secs());
-        let unknown = (ProcessUnknown::Failed, detail);
-        tell_unknown(&shared, &mut tally, worker, now, unknown).await;
-        tally.note(worker.group, Some(FailReason::Timeout));
+    let detail = format!("the last look at the procfs has been hanging for {} s", age.as_secs());
+    for worker in workers {
+        for (token_pid, _) in &worker.processes {
+            let whose = Whose { worker: Arc::clone(&worker), token_pid: *token_pid };
+            let unknown = (ProcessUnknown::Failed, detail.clone());
+            tell_unknown(&shared, &mut tally, &whose, now, unknown).await;
+            tally.note(worker.group, Some(FailReason::Timeout));
+        }
     }
     tally.end(&shared).await;
 }
@@ -86,10 +94,10 @@ pub async fn stuck(
 async fn pass(
     shared: &Shared,
     tally: &mut Tally,
-    targets: Vec<(Arc<Worker>, Target)>,
+    targets: Vec<(Whose, Target)>,
     inside: &Inside,
 ) {
-    let (workers, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
+    let (owners, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
     let (paths, keep) = (Arc::clone(&shared.paths), inside.clone());
     let sent = clock::mono();
     let looked = tokio::task::spawn_blocking(move || {
@@ -104,23 +112,23 @@ async fn pass(
                 Ok(Err(e)) => format!("the look at the procfs broke off: {e}"),
                 _ => format!("the procfs did not answer in {} s", DEADLINE.as_secs()),
             };
-            for worker in &workers {
+            for whose in &owners {
                 let unknown = (ProcessUnknown::Failed, detail.clone());
-                tell_unknown(shared, tally, worker, sent, unknown).await;
+                tell_unknown(shared, tally, whose, sent, unknown).await;
             }
             return;
         }
     };
-    for (worker, seen) in workers.iter().zip(seen) {
-        tell(shared, tally, worker, seen.span, seen.seen, seen.detail).await;
+    for (whose, seen) in owners.iter().zip(seen) {
+        tell(shared, tally, whose, seen.span, seen.seen, seen.detail).await;
     }
 }
 
 /// The pid in a worker's pid file.
-async fn pid_file(worker: Arc<Worker>, path: PathBuf) -> (Arc<Worker>, Result<i32, Unknown>) {
-    let Entry::Free(inside) = worker.pid_lane.enter(clock::mono(), file::DEADLINE) else {
+async fn pid_file(whose: Whose, path: PathBuf) -> (Whose, Result<i32, Unknown>) {
+    let Entry::Free(inside) = whose.worker.pid_lane.enter(clock::mono(), file::DEADLINE) else {
         let detail = format!("{}: the last read of it hangs", path.display());
-        return (worker, Err((ProcessUnknown::Failed, detail)));
+        return (whose, Err((ProcessUnknown::Failed, detail)));
     };
     let shown = path.display().to_string();
     let pid = match file::content(path, file::MAX_BYTES, inside).await {
@@ -132,24 +140,24 @@ async fn pid_file(worker: Arc<Worker>, path: PathBuf) -> (Arc<Worker>, Result<i3
         }
         Err(FileFailed::Unreadable { detail, .. }) => Err((ProcessUnknown::Failed, detail)),
     };
-    (worker, pid)
+    (whose, pid)
 }
 
 async fn tell_unknown(
     shared: &Shared,
     tally: &mut Tally,
-    worker: &Worker,
+    whose: &Whose,
     sent: Mono,
     unknown: Unknown,
 ) {
     let span = Span { sent, done: clock::mono() };
-    tell(shared, tally, worker, span, ProcessSeen::Unknown(unknown.0), unknown.1).await;
+    tell(shared, tally, whose, span, ProcessSeen::Unknown(unknown.0), unknown.1).await;
 }
 
 async fn tell(
     shared: &Shared,
     tally: &mut Tally,
-    worker: &Worker,
+    whose: &Whose,
     span: Span,
     seen: ProcessSeen,
     detail: String,
@@ -159,7 +167,8 @@ async fn tell(
         ProcessSeen::Unknown(ProcessUnknown::Failed) => Some(FailReason::Other),
         _ => None,
     };
-    tally.note(worker.group, failure);
-    let read = ProcessRead { worker: Arc::clone(&worker.name), span, seen, detail };
+    tally.note(whose.worker.group, failure);
+    let (worker, token_pid) = (Arc::clone(&whose.worker.name), whose.token_pid);
+    let read = ProcessRead { worker, token_pid, span, seen, detail };
     shared.send(Observation::Process(read)).await;
 }

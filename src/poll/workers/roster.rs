@@ -19,15 +19,15 @@ pub struct Worker {
     pub name: Arc<str>,
     /// Its group's place in the config.
     pub group: usize,
-    /// How its process is found.
-    pub process: Option<Finder>,
+    /// How its processes are found: one way for each pid that a token of it names, else one under `None`.
+    pub processes: Vec<(Option<i32>, Finder)>,
     /// Where it beats.
     pub heartbeat: Option<Filled>,
     /// For a heartbeat of its own file or endpoint.
     pub beat_lane: Lane,
     /// For its pid file.
     pub pid_lane: Lane,
-    token: Option<TokenPid>,
+    tokens: Vec<TokenPid>,
 }
 
 /// How a worker's process is found.
@@ -63,25 +63,23 @@ impl Roster {
 
     /// Replaces those found as holders; gives back who is new or has another token now.
     pub fn replace(&mut self, found: &[WatchedWorker]) -> Vec<Arc<Worker>> {
-        let mut wanted: BTreeMap<Arc<str>, (usize, Option<TokenPid>)> = BTreeMap::new();
+        let mut wanted: BTreeMap<Arc<str>, (usize, Vec<TokenPid>)> = BTreeMap::new();
         for (index, group) in self.groups.iter().enumerate() {
             for name in &group.names {
-                wanted.entry(Arc::clone(name)).or_insert((index, None));
+                wanted.entry(Arc::clone(name)).or_insert((index, Vec::new()));
             }
         }
         for worker in found.iter().filter(|w| w.group < self.groups.len()) {
-            let entry = wanted.entry(Arc::clone(&worker.name)).or_insert((worker.group, None));
-            if worker.token.is_some() {
-                entry.1.clone_from(&worker.token);
-            }
+            let entry = wanted.entry(Arc::clone(&worker.name)).or_insert((worker.group, Vec::new()));
+            entry.1.extend(worker.token.clone());
         }
         let mut old = std::mem::take(&mut self.workers);
         let mut changed = Vec::new();
-        for (name, (group, token)) in wanted {
+        for (name, (group, tokens)) in wanted {
             let before = old.remove(&name);
-            let same = before.clone().filter(|w| w.group == group && w.token == token);
+            let same = before.clone().filter(|w| w.group == group && w.tokens == tokens);
             let worker = same.unwrap_or_else(|| {
-                let made = Arc::new(self.make(Arc::clone(&name), group, token, before.as_deref()));
+                let made = Arc::new(self.make(Arc::clone(&name), group, tokens, before.as_deref()));
                 changed.push(Arc::clone(&made));
                 made
             });
@@ -104,12 +102,12 @@ impl Roster {
         &self,
         name: Arc<str>,
         index: usize,
-        token: Option<TokenPid>,
+        tokens: Vec<TokenPid>,
         before: Option<&Worker>,
     ) -> Worker {
         let group = self.groups.get(index);
-        let process =
-            group.and_then(|g| g.process.as_ref()).map(|p| finder(p, &name, token.as_ref()));
+        let source = group.and_then(|g| g.process.as_ref());
+        let processes = source.map_or_else(Vec::new, |s| finders(s, &name, &tokens));
         let heartbeat = group
             .and_then(|g| g.heartbeat.as_ref())
             .zip(self.tls.get(index))
@@ -117,13 +115,24 @@ impl Roster {
         // A read that is under way goes on; its lane stays the one.
         let beat_lane = before.map_or_else(Lane::default, |w| w.beat_lane.clone());
         let pid_lane = before.map_or_else(Lane::default, |w| w.pid_lane.clone());
-        Worker { name, group: index, process, heartbeat, beat_lane, pid_lane, token }
+        Worker { name, group: index, processes, heartbeat, beat_lane, pid_lane, tokens }
     }
 }
 
 /// Whether processes of this source are found by a scan over all pids.
 pub fn needs_scan(source: &ProcessSource) -> bool {
     !matches!(source, ProcessSource::PidFile(_) | ProcessSource::FromHolder)
+}
+
+fn finders(
+    source: &ProcessSource,
+    name: &str,
+    tokens: &[TokenPid],
+) -> Vec<(Option<i32>, Finder)> {
+    if matches!(source, ProcessSource::FromHolder) && !tokens.is_empty() {
+        return tokens.iter().map(|t| (Some(t.pid), finder(source, name, Some(t)))).collect();
+    }
+    vec![(None, finder(source, name, None))]
 }
 
 fn finder(source: &ProcessSource, name: &str, token: Option<&TokenPid>) -> Finder {
@@ -191,14 +200,14 @@ mod tests {
             roster.replace(&[found("a", 0, Some(7)), found("c", 1, None), found("x", 9, None)]);
         assert_eq!(changed.iter().map(|w| &*w.name).collect::<Vec<_>>(), ["a", "c"]);
         assert!(
-            matches!(&roster.get("a").unwrap().process, Some(Finder::Ready(Target::Token(t))) if t.pid == 7)
+            matches!(&roster.get("a").unwrap().processes[..], [(Some(7), Finder::Ready(Target::Token(t)))] if t.pid == 7)
         );
         assert!(roster.replace(&[found("a", 0, Some(7)), found("c", 1, None)]).is_empty());
         assert_eq!(roster.replace(&[]).len(), 1);
         assert_eq!(names(&roster), own);
         assert!(matches!(
-            roster.get("a").unwrap().process,
-            Some(Finder::Never(ProcessUnknown::NoPid, _))
+            roster.get("a").unwrap().processes[..],
+            [(None, Finder::Never(ProcessUnknown::NoPid, _))]
         ));
     }
 
