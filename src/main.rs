@@ -26,7 +26,9 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(()) => ExitCode::SUCCESS,
-        Err(error @ (Failure::Config(_) | Failure::TelemetryPath(_))) => complain(&error.to_string(), 2),
+        Err(error @ (Failure::Config(_) | Failure::TelemetryPath(_))) => {
+            complain(&error.to_string(), 2)
+        }
         Err(error) => complain(&error.to_string(), 1),
     }
 }
@@ -39,5 +41,7 @@ fn complain(text: &str, status: u8) -> ExitCode {
 
 /// The environment as text; a variable that is none cannot be one of ours.
 fn environment() -> Vec<(String, String)> {
-    std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
+    std::env::vars_os()
+        .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+        .collect()
 }

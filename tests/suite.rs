@@ -8,5 +8,6 @@ mod support;
 mod clients;
 mod daemon;
 mod false_alarms;
+mod layering;
 mod outage;
 mod stale_holder;

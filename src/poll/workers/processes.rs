@@ -91,12 +91,7 @@ pub async fn stuck(
     tally.end(&shared).await;
 }
 
-async fn pass(
-    shared: &Shared,
-    tally: &mut Tally,
-    targets: Vec<(Whose, Target)>,
-    inside: &Inside,
-) {
+async fn pass(shared: &Shared, tally: &mut Tally, targets: Vec<(Whose, Target)>, inside: &Inside) {
     let (owners, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
     let (paths, keep) = (Arc::clone(&shared.paths), inside.clone());
     let sent = clock::mono();

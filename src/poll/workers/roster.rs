@@ -70,7 +70,8 @@ impl Roster {
             }
         }
         for worker in found.iter().filter(|w| w.group < self.groups.len()) {
-            let entry = wanted.entry(Arc::clone(&worker.name)).or_insert((worker.group, Vec::new()));
+            let entry =
+                wanted.entry(Arc::clone(&worker.name)).or_insert((worker.group, Vec::new()));
             entry.1.extend(worker.token.clone());
         }
         let mut old = std::mem::take(&mut self.workers);
@@ -124,11 +125,7 @@ pub fn needs_scan(source: &ProcessSource) -> bool {
     !matches!(source, ProcessSource::PidFile(_) | ProcessSource::FromHolder)
 }
 
-fn finders(
-    source: &ProcessSource,
-    name: &str,
-    tokens: &[TokenPid],
-) -> Vec<(Option<i32>, Finder)> {
+fn finders(source: &ProcessSource, name: &str, tokens: &[TokenPid]) -> Vec<(Option<i32>, Finder)> {
     if matches!(source, ProcessSource::FromHolder) && !tokens.is_empty() {
         return tokens.iter().map(|t| (Some(t.pid), finder(source, name, Some(t)))).collect();
     }
