@@ -18,6 +18,7 @@
 pub mod clock;
 pub mod config;
 pub mod derive;
+pub mod format;
 pub mod observe;
 pub mod poll;
 pub mod secret;
