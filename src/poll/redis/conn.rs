@@ -35,6 +35,11 @@ impl Conn {
         Self { stream, limit, buf: Vec::with_capacity(CHUNK), frames: Vec::new(), consumed: 0 }
     }
 
+    /// From now on each reply has to come within `limit` of the one before.
+    pub fn set_limit(&mut self, limit: Duration) {
+        self.limit = limit;
+    }
+
     /// Sends packed commands and waits for as many replies; pushes between them are passed over.
     pub async fn exchange(&mut self, request: &[u8], replies: usize) -> Result<Span, Failure> {
         self.recycle();

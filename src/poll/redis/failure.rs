@@ -115,7 +115,7 @@ fn classify(error: &[u8]) -> (FailReason, &'static str) {
 }
 
 /// The one error without a word of its own that says to come back later.
-fn is_full(error: &[u8]) -> bool {
+pub fn is_full(error: &[u8]) -> bool {
     error.starts_with(b"ERR max number of clients")
 }
 
