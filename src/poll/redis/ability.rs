@@ -1,6 +1,7 @@
 //! What a server can do and lets us do, remembered for as long as the same process serves there. Each optional command is
 //! tried at most once in that time, so that watching a server does not raise its error counters poll after poll.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::failure::is_noperm;
@@ -49,55 +50,50 @@ impl Ability {
     }
 }
 
-/// What is known of one server process.
+/// What is known of one server process, by command as ACLs write it.
 #[derive(Clone, Debug, Default)]
 pub struct Abilities {
-    /// The process that this is about.
-    pub run_id: Option<String>,
-    /// `HELLO`; without it we speak RESP2.
-    pub hello: Ability,
-    /// `INFO`.
-    pub info: Ability,
-    /// `ROLE`.
-    pub role: Ability,
-    /// `SCAN`.
-    pub scan: Ability,
-    /// `PEXPIRETIME`; without it expiries come from `PTTL`.
-    pub pexpiretime: Ability,
-    /// `CLIENT NO-TOUCH`; without it our reads protect lock keys from LRU eviction.
-    pub no_touch: Ability,
-    /// `CONFIG GET min-replicas-to-write`.
-    pub config_get: Ability,
-    /// `MGET`, without which no string can be watched.
-    pub mget: Ability,
-    /// `HGETALL`, without which no hash can be watched.
-    pub hgetall: Ability,
+    run_id: Option<String>,
+    known: BTreeMap<&'static str, Ability>,
 }
 
 impl Abilities {
-    /// Forgets everything when another process answers than before.
+    /// What is known of a command.
+    pub fn of(&self, command: &'static str) -> Ability {
+        self.known.get(command).copied().unwrap_or_default()
+    }
+
+    /// Whether to send it.
+    pub fn worth_trying(&self, command: &'static str) -> bool {
+        self.of(command).worth_trying()
+    }
+
+    /// Notes what was found out.
+    pub fn set(&mut self, command: &'static str, ability: Ability) {
+        self.known.insert(command, ability);
+    }
+
+    /// Notes that the ACL refused it.
+    pub fn refuse(&mut self, command: &'static str) {
+        self.set(command, Ability::Refused(clock::mono()));
+    }
+
+    /// Notes that it worked, if nothing was known of it.
+    pub fn worked(&mut self, command: &'static str) {
+        self.known.entry(command).or_insert(Ability::Works);
+    }
+
+    /// Forgets everything when another process answers than before, but for what this connection has just found out.
     pub fn serve(&mut self, run_id: Option<&str>) {
         if self.run_id.is_some() && self.run_id.as_deref() != run_id {
-            // What this connection has just found stays true of the process that answered.
-            let (info, role) = (self.info, self.role);
-            *self = Self { info, role, ..Self::default() };
+            self.known.retain(|command, _| *command == "info");
         }
         self.run_id = run_id.map(str::to_owned);
     }
 
-    /// `(command, refused)` of every optional command in use.
+    /// `(command, refused)` of every command in use, in the order of their names.
     pub fn permissions(&self) -> Vec<(&'static str, bool)> {
-        let all = [
-            ("client|no-touch", self.no_touch),
-            ("config|get", self.config_get),
-            ("hgetall", self.hgetall),
-            ("info", self.info),
-            ("mget", self.mget),
-            ("pexpiretime", self.pexpiretime),
-            ("role", self.role),
-            ("scan", self.scan),
-        ];
-        all.into_iter().filter_map(|(name, a)| a.refused().map(|r| (name, r))).collect()
+        self.known.iter().filter_map(|(name, a)| a.refused().map(|r| (*name, r))).collect()
     }
 }
 
@@ -109,15 +105,17 @@ mod tests {
     fn a_refusal_is_remembered_until_another_process_answers() {
         let mut a = Abilities::default();
         a.serve(Some("r1"));
-        a.config_get =
-            Ability::from_error(b"NOPERM User x has no permissions to run the 'config|get'");
-        a.no_touch = Ability::from_error(b"ERR unknown subcommand");
-        a.info = Ability::Works;
-        assert!(!a.config_get.worth_trying());
+        a.set(
+            "config|get",
+            Ability::from_error(b"NOPERM User x has no permissions to run the 'config|get'"),
+        );
+        a.set("client|no-touch", Ability::from_error(b"ERR unknown subcommand"));
+        a.worked("info");
+        assert!(!a.worth_trying("config|get"));
         a.serve(Some("r1"));
         assert_eq!(a.permissions(), [("config|get", true), ("info", false)]);
         a.serve(Some("r2"));
         assert_eq!(a.permissions(), [("info", false)]);
-        assert!(a.config_get.worth_trying() && a.no_touch.worth_trying());
+        assert!(a.worth_trying("config|get") && a.worth_trying("client|no-touch"));
     }
 }

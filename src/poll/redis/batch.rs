@@ -57,8 +57,8 @@ impl Dialect {
     /// As far as it was found out.
     pub fn of(abilities: &Abilities) -> Self {
         Self {
-            absolute: abilities.pexpiretime == Ability::Works,
-            role: abilities.role == Ability::Works,
+            absolute: abilities.of("pexpiretime") == Ability::Works,
+            role: abilities.of("role") == Ability::Works,
         }
     }
 

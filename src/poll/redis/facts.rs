@@ -53,15 +53,16 @@ impl FactsReader {
         }
         let valkey = facts.flavor != "redis";
         let since = |major, minor| valkey || version_at_least(&facts.version, major, minor);
-        if since(7, 2) && abilities.no_touch.worth_trying() {
-            abilities.no_touch = attempt(conn, &[b"CLIENT", b"NO-TOUCH", b"ON"]).await?;
+        if since(7, 2) && abilities.worth_trying("client|no-touch") {
+            abilities
+                .set("client|no-touch", attempt(conn, &[b"CLIENT", b"NO-TOUCH", b"ON"]).await?);
         }
         if facts.flavor == "redis" && !facts.version.is_empty() && !since(7, 0) {
-            abilities.pexpiretime = Ability::Missing;
-        } else if !matches!(abilities.pexpiretime, Ability::Works)
-            && abilities.pexpiretime.worth_trying()
+            abilities.set("pexpiretime", Ability::Missing);
+        } else if abilities.of("pexpiretime") != Ability::Works
+            && abilities.worth_trying("pexpiretime")
         {
-            abilities.pexpiretime = attempt(conn, &[b"PEXPIRETIME", probe_key]).await?;
+            abilities.set("pexpiretime", attempt(conn, &[b"PEXPIRETIME", probe_key]).await?);
         }
         self.try_min_replicas(conn, abilities).await?;
         facts.min_replicas_to_write = self.min_replicas;
@@ -78,7 +79,7 @@ impl FactsReader {
         let mut request = Vec::new();
         let mut replies = 1;
         pack::command(&mut request, &["TIME"]);
-        if abilities.info.worth_trying() {
+        if abilities.worth_trying("info") {
             if self.sections {
                 pack::command(&mut request, &SECTIONS);
                 replies += 1;
@@ -98,10 +99,10 @@ impl FactsReader {
                 Some(Item::Bulk(b) | Item::Simple(b) | Item::Other(b)) => {
                     text.push_str(&String::from_utf8_lossy(b));
                     text.push('\n');
-                    abilities.info = Ability::Works;
+                    abilities.set("info", Ability::Works);
                 }
                 Some(Item::Error(e)) if is_noperm(e) || e.starts_with(b"ERR unknown command") => {
-                    abilities.info = Ability::Refused(crate::clock::mono());
+                    abilities.refuse("info");
                 }
                 Some(Item::Error(e)) if index == 1 => return Err(Failure::server("INFO", e)),
                 // A proxy that knows no commandstats.
@@ -133,9 +134,10 @@ impl FactsReader {
         conn: &mut Conn,
         abilities: &mut Abilities,
     ) -> Result<(), Failure> {
-        if abilities.role.worth_trying() {
-            abilities.role = attempt(conn, &[b"ROLE"]).await?;
-            if abilities.role == Ability::Works {
+        if abilities.worth_trying("role") {
+            let ability = attempt(conn, &[b"ROLE"]).await?;
+            abilities.set("role", ability);
+            if ability == Ability::Works {
                 self.role = role::read(&mut conn.walk(0)).map_or(Role::Unknown, |(r, _)| r);
             }
         }
@@ -148,16 +150,16 @@ impl FactsReader {
         conn: &mut Conn,
         abilities: &mut Abilities,
     ) -> Result<(), Failure> {
-        if !abilities.config_get.worth_trying() {
+        if !abilities.worth_trying("config|get") {
             return Ok(());
         }
-        abilities.config_get =
-            match attempt(conn, &[b"CONFIG", b"GET", b"min-replicas-to-write"]).await? {
-                // Providers take the whole command away.
-                Ability::Missing => Ability::Refused(crate::clock::mono()),
-                known => known,
-            };
-        if abilities.config_get == Ability::Works {
+        let ability = match attempt(conn, &[b"CONFIG", b"GET", b"min-replicas-to-write"]).await? {
+            // Providers take the whole command away.
+            Ability::Missing => Ability::Refused(crate::clock::mono()),
+            known => known,
+        };
+        abilities.set("config|get", ability);
+        if ability == Ability::Works {
             let mut walk = conn.walk(0);
             let value = walk
                 .many()

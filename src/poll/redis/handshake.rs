@@ -70,7 +70,7 @@ async fn establish(
     let mut conn = Conn::new(stream, store.connect_timeout.max(Duration::from_millis(1)));
     let user = store.username.as_deref();
     let mut hello = None;
-    if abilities.hello.worth_trying() {
+    if abilities.worth_trying("hello") {
         hello = say_hello(&mut conn, user, password.as_ref(), abilities).await?;
     }
     if hello.is_none() {
@@ -102,7 +102,7 @@ async fn say_hello(
     if let Some(Item::Error(error)) = Walk::new(conn.reply(0)).next() {
         return match first_word(error) {
             b"ERR" | b"NOPROTO" | b"NOPERM" if !is_full(error) => {
-                abilities.hello = Ability::from_error(error);
+                abilities.set("hello", Ability::from_error(error));
                 Ok(None)
             }
             // A proxy that looks for AUTH before it looks at HELLO.
@@ -111,7 +111,7 @@ async fn say_hello(
         };
     }
     let Value::Map(entries) = value else { return Err(Failure::unexpected("HELLO")) };
-    abilities.hello = Ability::Works;
+    abilities.set("hello", Ability::Works);
     let text = |name: &str| {
         let found = entries.iter().find(|(k, _)| is_text(k, name)).map(|(_, v)| v);
         found.and_then(|v| redis::from_redis_value_ref::<String>(v).ok()).unwrap_or_default()

@@ -1,16 +1,22 @@
 //! Redis and Valkey.
 mod ability;
 mod batch;
+mod blame;
 pub mod codec;
 mod conn;
 mod dial;
 mod facts;
 mod failure;
 mod glob;
+mod groups;
 mod handshake;
 mod info;
 mod keys;
 mod pack;
+mod refusal;
 mod role;
 mod slot;
+mod slots;
+mod sweep;
 mod tls;
+mod typing;

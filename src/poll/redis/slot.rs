@@ -19,6 +19,10 @@ pub struct Slot {
     pub watched: Arc<WatchedKey>,
     /// How to read it; `None` until its type was asked for.
     pub form: Option<Form>,
+    /// The batch it is in.
+    pub home: Option<usize>,
+    /// How often in a row it was of another type than the server said.
+    pub strikes: u8,
     /// It was a string longer than [`HEAD`] once, and is never fetched whole again.
     pub long: bool,
     /// Why it cannot be read, and since when.
@@ -59,7 +63,16 @@ pub struct Stamp {
 impl Slot {
     /// A key that nothing is known of yet.
     pub fn new(watched: Arc<WatchedKey>) -> Self {
-        Self { watched, form: None, long: false, denied: None, absent_since: None, cache: None }
+        Self {
+            watched,
+            form: None,
+            home: None,
+            strikes: 0,
+            long: false,
+            denied: None,
+            absent_since: None,
+            cache: None,
+        }
     }
 
     /// Reads the key's elements of a reply. `expiry` is the server's number, `head` the second column of
