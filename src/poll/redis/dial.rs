@@ -14,8 +14,8 @@ use crate::config::{RedisAddr, TlsFiles};
 use crate::observe::node::FailReason;
 
 /// A stream of any kind.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+pub trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for T {}
 
 /// `host:port` as labels and Redis write it, IPv6 in brackets; or the socket's path.
 pub fn addr_text(addr: &RedisAddr) -> Arc<str> {
