@@ -55,7 +55,10 @@ impl Failure {
                 (FailReason::Refused, "is the server running, and is its address right?")
             }
             K::PermissionDenied => (FailReason::Permission, "may this user open the socket?"),
-            K::InvalidData => (FailReason::Tls, "does the server speak TLS on this port?"),
+            K::InvalidData => (
+                FailReason::Tls,
+                "does the server speak TLS on this port, and accept our certificate?",
+            ),
             K::TimedOut => (FailReason::Timeout, "is the host reachable?"),
             K::UnexpectedEof => (
                 FailReason::Network,

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::Value;
 use tokio::fs::File;
@@ -55,6 +54,11 @@ pub async fn connect(
     let limit = store.connect_timeout;
     match timeout(limit, establish(store, addr, abilities)).await {
         Ok(done) => done,
+        // A plain Redis waits for the end of a line in what TLS sends it.
+        Err(_) if store.url.tls => {
+            let what = "connecting (does the server speak TLS on this port?)";
+            Err(Failure::timeout(what, limit, "connect_timeout"))
+        }
         Err(_) => Err(Failure::timeout("connecting", limit, "connect_timeout")),
     }
 }
@@ -66,8 +70,8 @@ async fn establish(
 ) -> Result<(Conn, Hello), Failure> {
     let password = password(&store.password).await?;
     let stream = dial(addr, store.url.tls.then_some(&store.tls)).await?;
-    // The connect timeout is around all of this, so the replies need no smaller one.
-    let mut conn = Conn::new(stream, store.connect_timeout.max(Duration::from_millis(1)));
+    // The connect timeout is around all of this, so the replies need no timeout of their own.
+    let mut conn = Conn::new(stream, store.connect_timeout.saturating_mul(2));
     let user = store.username.as_deref();
     let mut hello = None;
     if abilities.worth_trying("hello") {
