@@ -15,11 +15,13 @@
 //! * [`http`]: routes and the status page.
 //! * [`app`]: wires these, and nothing calls it but `main`.
 
+pub mod app;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod derive;
 pub mod expose;
+pub mod format;
 pub mod http;
 pub mod logging;
 pub mod observe;

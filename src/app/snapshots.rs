@@ -78,7 +78,12 @@ pub struct Snapshots {
 
 impl Snapshots {
     /// Nothing is known yet.
-    pub fn new(rules: Rules, own: SelfFacts, published: Published, errands: mpsc::Sender<Errand>) -> Self {
+    pub fn new(
+        rules: Rules,
+        own: SelfFacts,
+        published: Published,
+        errands: mpsc::Sender<Errand>,
+    ) -> Self {
         let now = clock::mono();
         Self {
             state: State::new(rules, now),
@@ -95,7 +100,11 @@ impl Snapshots {
     }
 
     /// Runs until no poller and nobody of the app can send any more.
-    pub async fn run(mut self, mut facts: mpsc::Receiver<Observation>, mut words: mpsc::Receiver<Word>) {
+    pub async fn run(
+        mut self,
+        mut facts: mpsc::Receiver<Observation>,
+        mut words: mpsc::Receiver<Word>,
+    ) {
         loop {
             tokio::select! {
                 biased;
@@ -174,7 +183,8 @@ impl Snapshots {
         let now = Instant { mono: begun, wall: clock::wall_secs() };
         let view = View::of(&self.state, now, self.generation);
         if !self.published.is_ready.load(Ordering::Relaxed) {
-            let answered = view.stores.iter().filter(|s| s.nodes.iter().any(|n| !n.up) || s.fresh).count();
+            let answered =
+                view.stores.iter().filter(|s| s.nodes.iter().any(|n| !n.up) || s.fresh).count();
             let is_ready = answered >= self.stores || begun.since(self.started) > READY_AT_LAST;
             self.published.is_ready.store(is_ready, Ordering::Relaxed);
         }

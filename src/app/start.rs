@@ -36,7 +36,9 @@ pub enum Failure {
     #[error("{0}")]
     Config(Mistakes),
     /// An address cannot be listened on.
-    #[error("--web.listen-address {address}: {error}; is another exporter running, or is the port taken?")]
+    #[error(
+        "--web.listen-address {address}: {error}; is another exporter running, or is the port taken?"
+    )]
     Listen {
         /// The address as given.
         address: String,
@@ -67,7 +69,11 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
         return Ok(());
     }
     let path = TelemetryPath::parse(&cli.telemetry_path).map_err(Failure::TelemetryPath)?;
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), stores = config.stores.len(), "dlock_exporter starts");
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        stores = config.stores.len(),
+        "dlock_exporter starts"
+    );
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(16)
@@ -82,7 +88,8 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let (facts_out, facts) = mpsc::channel(FACTS);
     let (errands_out, errands) = mpsc::channel(ERRANDS);
     let (words_out, words) = mpsc::channel(16);
-    let snapshots = Snapshots::new(rules(&config), own.clone(), published.clone(), errands_out.clone());
+    let snapshots =
+        Snapshots::new(rules(&config), own.clone(), published.clone(), errands_out.clone());
     spawn("state", |rt| rt.block_on(snapshots.run(facts, words)))?;
     let paths = Paths { procfs: cli.procfs.clone(), cgroupfs: cgroupfs(cli) };
     let conductor = Conductor::new(facts_out, paths);
@@ -112,7 +119,10 @@ fn cgroupfs(cli: &Cli) -> Option<std::path::PathBuf> {
 }
 
 /// A thread with a current-thread runtime of its own.
-fn spawn(name: &'static str, work: impl FnOnce(Runtime) + Send + 'static) -> Result<thread::JoinHandle<()>, Failure> {
+fn spawn(
+    name: &'static str,
+    work: impl FnOnce(Runtime) + Send + 'static,
+) -> Result<thread::JoinHandle<()>, Failure> {
     let runtime = Builder::new_current_thread()
         .max_blocking_threads(64)
         .enable_all()
@@ -170,7 +180,8 @@ async fn serve(
         true => Ok(()),
         false => Err("the first poll of some store is not over".to_owned()),
     };
-    let state = AppState { snapshot: published.snapshot, ready: Arc::new(ready), reload, telemetry_path };
+    let state =
+        AppState { snapshot: published.snapshot, ready: Arc::new(ready), reload, telemetry_path };
     let (stop, stopping) = watch::channel(false);
     let server = tokio::spawn(http::serve(listeners, http::router(state), stopping, DRAIN));
     reloader.put_in_force(config).await;

@@ -7,6 +7,7 @@ pub mod lane;
 pub mod mounts;
 pub mod part;
 pub mod process;
+pub mod redis;
 pub mod source;
 pub mod workers;
 

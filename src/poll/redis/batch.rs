@@ -1,0 +1,232 @@
+//! The transactions that sweeps are made of: how one is written for a group of keys, and what its reply holds. Pure. All
+//! keys of a batch are of one form, because each form is read by its own commands.
+
+use super::ability::{Abilities, Ability};
+use super::codec::{Item, Walk};
+use super::failure::Failure;
+use super::{facts, pack, role};
+use crate::observe::{Role, ServerTime};
+
+/// Keys of one transaction: measured to block the server for less than 0.1 ms.
+pub const BATCH: usize = 50;
+/// Bytes of a string that are read of a long value.
+pub const HEAD: usize = 512;
+/// Fields of a hash that is still read; a lock has a handful of owners.
+pub const MAX_FIELDS: usize = 64;
+
+/// How a key is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// A string not known to be long, or no key at all: `MGET`.
+    Text,
+    /// A string that was once longer than [`HEAD`]: `STRLEN` and `GETRANGE`.
+    Long,
+    /// A small hash: `HGETALL`.
+    Hash,
+    /// Any other type: only that it is there, and its expiry.
+    Opaque,
+    /// Not readable at present; the batch reads nothing but when that is.
+    Denied,
+}
+
+impl Form {
+    /// All forms.
+    pub const ALL: [Form; 5] = [Form::Text, Form::Long, Form::Hash, Form::Opaque, Form::Denied];
+
+    /// Commands that come once for each key, besides the expiry.
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Form::Text | Form::Denied => &[],
+            Form::Long => &["STRLEN", "GETRANGE"],
+            Form::Hash => &["HGETALL"],
+            Form::Opaque => &["TYPE"],
+        }
+    }
+}
+
+/// What the server has of the commands a batch would like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// `PEXPIRETIME`; `PTTL` otherwise.
+    pub absolute: bool,
+    /// `ROLE`.
+    pub role: bool,
+}
+
+impl Dialect {
+    /// As far as it was found out.
+    pub fn of(abilities: &Abilities) -> Self {
+        Self {
+            absolute: abilities.of("pexpiretime") == Ability::Works,
+            role: abilities.of("role") == Ability::Works,
+        }
+    }
+
+    /// The command for a key's expiry.
+    pub fn expiry(self) -> &'static str {
+        if self.absolute { "PEXPIRETIME" } else { "PTTL" }
+    }
+}
+
+/// A packed transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Packed {
+    /// The request.
+    pub bytes: Vec<u8>,
+    /// Replies it will have, the last of which is that of `EXEC`.
+    pub replies: usize,
+}
+
+/// Packs the transaction over keys of one form.
+pub fn pack<'a, K>(form: Form, dialect: Dialect, keys: K) -> Packed
+where
+    K: Iterator<Item = &'a [u8]> + Clone,
+{
+    let mut bytes = Vec::new();
+    let mut replies = 0;
+    let count = keys.clone().count();
+    let mut add = |args: &[&[u8]]| {
+        pack::command(&mut bytes, args);
+        replies += 1;
+    };
+    add(&[b"MULTI"]);
+    add(&[b"TIME"]);
+    for column in form.columns() {
+        for key in keys.clone() {
+            match *column {
+                "GETRANGE" => add(&[b"GETRANGE", key, b"0", b"511"]),
+                name => add(&[name.as_bytes(), key]),
+            }
+        }
+    }
+    if form == Form::Text {
+        pack::command_over(&mut bytes, "MGET", count, keys.clone());
+        replies += 1;
+    }
+    let mut add = |args: &[&[u8]]| {
+        pack::command(&mut bytes, args);
+        replies += 1;
+    };
+    if form != Form::Denied {
+        keys.for_each(|key| add(&[dialect.expiry().as_bytes(), key]));
+    }
+    if dialect.role {
+        add(&[b"ROLE"]);
+    }
+    add(&[b"EXEC"]);
+    Packed { bytes, replies }
+}
+
+/// Which key of `count` the reply `index` of a transaction is about; `None` if it is about none or all.
+pub fn member_of(form: Form, count: usize, index: usize) -> Option<usize> {
+    let first = if form == Form::Text { 3 } else { 2 };
+    let columns = form.columns().len() + usize::from(form != Form::Denied);
+    let place = index.checked_sub(first)?;
+    (count > 0 && place < columns * count).then(|| place % count)
+}
+
+/// The reply to `EXEC`, opened.
+pub struct Exec<'a> {
+    /// `TIME`.
+    pub time: ServerTime,
+    /// `ROLE`.
+    pub role: Role,
+    /// Offset in `ROLE`.
+    pub offset: Option<u64>,
+    /// The first column (of [`Form::Text`]: the elements of `MGET`), one element for each key.
+    pub values: Walk<'a>,
+    /// The second column of [`Form::Long`].
+    pub heads: Walk<'a>,
+}
+
+/// Opens the reply of a transaction over `count` keys and puts their expiries, as the server wrote them, into `expiries`;
+/// `None` there is an answer that is no number.
+pub fn open<'a>(
+    form: Form,
+    dialect: Dialect,
+    count: usize,
+    mut walk: Walk<'a>,
+    expiries: &mut Vec<Option<i64>>,
+) -> Result<Exec<'a>, Failure> {
+    let bad = || Failure::unexpected("EXEC");
+    expiries.clear();
+    walk.many().ok_or_else(bad)?;
+    let time = facts::time(&mut walk)?;
+    let mut values = walk.clone();
+    let mut heads = walk.clone();
+    match form {
+        Form::Text => {
+            (values.many() == Some(count)).then_some(()).ok_or_else(bad)?;
+            walk.skip().ok_or_else(bad)?;
+        }
+        _ => {
+            for _ in form.columns() {
+                heads = walk.clone();
+                (0..count).try_for_each(|_| walk.skip()).ok_or_else(bad)?;
+            }
+        }
+    }
+    if form != Form::Denied {
+        for _ in 0..count {
+            expiries.push(match walk.next().ok_or_else(bad)? {
+                Item::Int(n) => Some(n),
+                Item::Many(_) => return Err(bad()),
+                _ => None,
+            });
+        }
+    }
+    let (role, offset) = match dialect.role {
+        true => role::read(&mut walk).ok_or_else(bad)?,
+        false => (Role::Unknown, None),
+    };
+    Ok(Exec { time, role, offset, values, heads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: Dialect = Dialect { absolute: true, role: true };
+
+    #[test]
+    fn a_batch_is_one_transaction() {
+        let keys: [&[u8]; 2] = [b"a", b"b"];
+        let packed = pack(Form::Text, NEW, keys.into_iter());
+        let text = String::from_utf8(packed.bytes).unwrap();
+        let words: Vec<&str> = text.split("\r\n").filter(|w| !w.starts_with(['*', '$'])).collect();
+        assert_eq!(
+            words.join(" ").trim(),
+            "MULTI TIME MGET a b PEXPIRETIME a PEXPIRETIME b ROLE EXEC"
+        );
+        assert_eq!(packed.replies, 7);
+        let old = pack(Form::Long, Dialect { absolute: false, role: false }, keys.into_iter());
+        assert_eq!(old.replies, 2 + 6 + 1);
+    }
+
+    #[test]
+    fn replies_are_traced_to_their_keys() {
+        let at = |form, i| member_of(form, 2, i);
+        assert_eq!(
+            [at(Form::Text, 2), at(Form::Text, 3), at(Form::Text, 4), at(Form::Text, 5)],
+            [None, Some(0), Some(1), None]
+        );
+        assert_eq!(
+            [at(Form::Long, 1), at(Form::Long, 2), at(Form::Long, 7), at(Form::Long, 8)],
+            [None, Some(0), Some(1), None]
+        );
+        assert_eq!(at(Form::Denied, 2), None);
+    }
+
+    #[test]
+    fn a_reply_is_opened_by_columns() {
+        let frame = b"*7\r\n*2\r\n$1\r\n5\r\n$1\r\n7\r\n:3\r\n-WRONGTYPE\r\n$1\r\nx\r\n-WRONGTYPE\r\n:-1\r\n:9\r\n";
+        let dialect = Dialect { absolute: true, role: false };
+        let mut expiries = Vec::new();
+        let mut exec = open(Form::Long, dialect, 2, Walk::new(frame), &mut expiries).unwrap();
+        assert_eq!((exec.time, exec.role), (ServerTime(5_000_007), Role::Unknown));
+        assert_eq!(expiries, [Some(-1), Some(9)]);
+        assert_eq!((exec.values.int(), exec.heads.bytes()), (Some(3), Some(&b"x"[..])));
+        assert!(open(Form::Text, dialect, 2, Walk::new(frame), &mut expiries).is_err());
+        assert!(open(Form::Hash, NEW, 3, Walk::new(frame), &mut expiries).is_err());
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a server aborted a transaction: the replies at queueing say which command, and so which key, it refused.
+
+use super::batch::{Dialect, Form, member_of};
+use super::codec::Item;
+use super::conn::Conn;
+use super::failure::{Failure, first_word, is_noperm, is_noperm_command, is_not_ready};
+use crate::observe::lock::Unreadable;
+
+/// Who is to blame for an aborted transaction.
+#[derive(Debug, PartialEq)]
+pub struct Blame {
+    /// Keys by their place in the batch.
+    pub keys: Vec<(usize, Unreadable)>,
+    /// A command that is refused whatever the key.
+    pub command: Option<&'static str>,
+    /// Why, where no key and no command is named.
+    pub general: Unreadable,
+}
+
+/// Looks at the replies before that of `EXEC`, which is the reply `last`. An error that is about no key at all is a
+/// failure of the node.
+pub fn blame(
+    conn: &Conn,
+    form: Form,
+    dialect: Dialect,
+    count: usize,
+    last: usize,
+) -> Result<Blame, Failure> {
+    let mut found = Blame { keys: Vec::new(), command: None, general: Unreadable::Unexpected };
+    for index in 0..=last {
+        let Some(Item::Error(error)) = conn.walk(index).next() else { continue };
+        if is_not_ready(error) || first_word(error) == b"NOAUTH" {
+            return Err(Failure::server("a read", error));
+        }
+        let why = if is_noperm(error) { Unreadable::Permission } else { Unreadable::Unexpected };
+        match (index, member_of(form, count, index)) {
+            (0, _) => return Err(Failure::server("MULTI", error)),
+            (1, _) => return Err(Failure::server("TIME", error)),
+            // Without EXEC the connection would stay inside the transaction.
+            (i, _) if i == last => match first_word(error) {
+                b"EXECABORT" => {
+                    // "Transaction discarded because of: BUSY ..."
+                    if let Some(cause) = cause(error).filter(|c| is_not_ready(c)) {
+                        return Err(Failure::server("EXEC", cause));
+                    }
+                }
+                b"CROSSSLOT" | b"MOVED" | b"ASK" => found.general = why,
+                _ => return Err(Failure::server("EXEC", error)),
+            },
+            (i, None) if i + 1 == last && dialect.role => {
+                return Err(Failure::server("ROLE", error));
+            }
+            _ if is_noperm_command(error) => {
+                found.command = Some(command(form, count, index, dialect));
+                found.general = Unreadable::Permission;
+            }
+            (_, Some(member)) => {
+                if !found.keys.iter().any(|(m, _)| *m == member) {
+                    found.keys.push((member, why));
+                }
+            }
+            (_, None) => found.general = why,
+        }
+    }
+    Ok(found)
+}
+
+/// What follows "because of:" in an `EXECABORT`.
+fn cause(error: &[u8]) -> Option<&[u8]> {
+    const MARK: &[u8] = b"because of: ";
+    let at = error.windows(MARK.len()).position(|w| w == MARK)?;
+    error.get(at + MARK.len()..)
+}
+
+/// The command behind a reply.
+fn command(form: Form, count: usize, index: usize, dialect: Dialect) -> &'static str {
+    let column = index.saturating_sub(2) / count.max(1);
+    match (form, column) {
+        (Form::Text, _) if index == 2 => "mget",
+        (Form::Long, 0) => "strlen",
+        (Form::Long, 1) => "getrange",
+        (Form::Hash, 0) => "hgetall",
+        (Form::Opaque, 0) => "type",
+        _ if dialect.absolute => "pexpiretime",
+        _ => "pttl",
+    }
+}

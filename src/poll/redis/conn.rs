@@ -1,0 +1,141 @@
+//! One connection to a server: requests out, complete replies in, each within its time. Knows no command; a connection
+//! that failed once is not used again.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::codec::{MAX_REPLY, Scanner, Walk, is_push};
+use super::dial::Stream;
+use super::failure::Failure;
+use super::pack;
+use crate::clock;
+use crate::observe::Span;
+use crate::observe::node::FailReason;
+
+/// Room for one read.
+const CHUNK: usize = 64 << 10;
+/// A buffer that grew beyond this for one reply is given back.
+const KEEP: usize = 1 << 20;
+
+/// A connection.
+pub struct Conn {
+    stream: Box<dyn Stream>,
+    limit: Duration,
+    buf: Vec<u8>,
+    /// Where the replies to the last request lie in `buf`.
+    frames: Vec<(usize, usize)>,
+    consumed: usize,
+}
+
+impl Conn {
+    /// Takes a fresh stream; each reply has to come within `limit` of the one before.
+    pub fn new(stream: Box<dyn Stream>, limit: Duration) -> Self {
+        Self { stream, limit, buf: Vec::with_capacity(CHUNK), frames: Vec::new(), consumed: 0 }
+    }
+
+    /// From now on each reply has to come within `limit` of the one before.
+    pub fn set_limit(&mut self, limit: Duration) {
+        self.limit = limit;
+    }
+
+    /// Sends packed commands and waits for as many replies; pushes between them are passed over.
+    pub async fn exchange(&mut self, request: &[u8], replies: usize) -> Result<Span, Failure> {
+        self.recycle();
+        if self.buf.first().is_some_and(|b| !is_push(&[*b])) {
+            let detail =
+                "the server sent a reply that nothing asked for; does a proxy stand between?";
+            return Err(Failure::new(FailReason::Protocol, detail));
+        }
+        let sent = clock::mono();
+        match timeout(self.limit, self.send(request)).await {
+            Ok(done) => done?,
+            Err(_) => return Err(self.too_late("sending a request")),
+        }
+        let mut start = 0;
+        let mut scanner = Scanner::at(0);
+        let mut since = sent;
+        while self.frames.len() < replies {
+            if let Some(end) = scanner.advance(&self.buf).map_err(Failure::malformed)? {
+                if !is_push(self.buf.get(start..end).unwrap_or_default()) {
+                    self.frames.push((start, end));
+                }
+                start = end;
+                scanner = Scanner::at(end);
+                since = clock::mono();
+                continue;
+            }
+            let left = self.limit.saturating_sub(clock::mono().since(since));
+            match timeout(left, self.receive()).await {
+                Ok(done) => done?,
+                Err(_) => return Err(self.too_late("waiting for a reply")),
+            }
+        }
+        self.consumed = start;
+        Ok(Span { sent, done: clock::mono() })
+    }
+
+    /// The reply to the request's command `index`, from 0. Empty if there is none.
+    pub fn reply(&self, index: usize) -> &[u8] {
+        self.frames.get(index).and_then(|(from, to)| self.buf.get(*from..*to)).unwrap_or_default()
+    }
+
+    /// Walks the reply to the request's command `index`.
+    pub fn walk(&self, index: usize) -> Walk<'_> {
+        Walk::new(self.reply(index))
+    }
+
+    /// One command and its reply as redis-rs parses it, errors included as values.
+    pub async fn call(&mut self, args: &[&[u8]]) -> Result<(redis::Value, Span), Failure> {
+        let mut request = Vec::new();
+        pack::command(&mut request, args);
+        let span = self.exchange(&request, 1).await?;
+        Ok((self.value(0)?, span))
+    }
+
+    /// The reply to command `index` as redis-rs parses it.
+    pub fn value(&self, index: usize) -> Result<redis::Value, Failure> {
+        redis::parse_redis_value(self.reply(index)).map_err(|_| {
+            Failure::new(FailReason::Protocol, "a reply is not valid RESP; is this a Redis server?")
+        })
+    }
+
+    async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
+        let sent = async {
+            self.stream.write_all(request).await?;
+            self.stream.flush().await
+        };
+        sent.await.map_err(|e| Failure::io("sending a request", &e))
+    }
+
+    async fn receive(&mut self) -> Result<(), Failure> {
+        if self.buf.len() > 2 * MAX_REPLY {
+            let detail = "replies to one request exceed 128 MiB; is a huge value among the keys?";
+            return Err(Failure::new(FailReason::Protocol, detail));
+        }
+        self.buf.reserve(CHUNK);
+        match self.stream.read_buf(&mut self.buf).await {
+            Ok(0) => {
+                let end = std::io::ErrorKind::UnexpectedEof.into();
+                Err(Failure::io("waiting for a reply", &end))
+            }
+            Ok(_) => Ok(()),
+            Err(e) => Err(Failure::io("waiting for a reply", &e)),
+        }
+    }
+
+    /// Drops the last request's replies; what follows them (a push, or the beginning of one) stays.
+    fn recycle(&mut self) {
+        self.frames.clear();
+        self.buf.drain(..self.consumed.min(self.buf.len()));
+        self.consumed = 0;
+        if self.buf.is_empty() && self.buf.capacity() > KEEP {
+            self.buf = Vec::with_capacity(CHUNK);
+        }
+    }
+
+    fn too_late(&self, what: &str) -> Failure {
+        Failure::timeout(what, self.limit, "response_timeout")
+    }
+}

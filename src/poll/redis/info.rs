@@ -1,0 +1,175 @@
+//! The text of `INFO` to facts. Pure and tolerant: a field that is missing or not what it should be is `None`, because
+//! managed services hide some, and forks rename others.
+
+use crate::observe::label;
+use crate::observe::node::{NodeFacts, NodeRef, Role};
+use crate::observe::{ServerTime, Span};
+
+/// Longest version, mode or policy that is kept; a server of ours writes a few characters.
+const MAX_WORD: usize = 64;
+/// Replicas that are taken from a primary's list at most.
+const MAX_REPLICAS: usize = 64;
+
+/// Which read of which node the text is from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// Node.
+    pub node: NodeRef,
+    /// Its connection's number.
+    pub connection: u64,
+    /// When.
+    pub span: Span,
+    /// `TIME` beside it.
+    pub time: Option<ServerTime>,
+}
+
+/// Facts of a node that shows nothing.
+pub fn unknown(origin: Origin) -> NodeFacts {
+    NodeFacts {
+        node: origin.node,
+        connection: origin.connection,
+        span: origin.span,
+        time: origin.time,
+        version: String::new(),
+        flavor: "redis".to_owned(),
+        mode: "standalone".to_owned(),
+        run_id: None,
+        role: Role::Unknown,
+        replid: None,
+        replid2: None,
+        second_offset: None,
+        offset: None,
+        primary: None,
+        replicas: Vec::new(),
+        connected_replicas: None,
+        min_replicas_to_write: None,
+        aof: None,
+        maxmemory: None,
+        maxmemory_policy: None,
+        evicted_keys: None,
+        expired_keys: None,
+        connections_received: None,
+        rejected_connections: None,
+        flushes: None,
+        permissions: Vec::new(),
+    }
+}
+
+/// Reads the text of all sections that were asked for, in any order.
+pub fn facts(text: &str, origin: Origin) -> NodeFacts {
+    let mut f = unknown(origin);
+    let mut master_host = None;
+    let mut master_port = None;
+    let mut link_up = false;
+    let mut role = "";
+    let mut replica_offset = None;
+    let mut flushes = None;
+    for (key, value) in fields(text) {
+        match key {
+            "# Commandstats" => flushes = flushes.or(Some(0)),
+            "redis_version" if f.version.is_empty() => f.version = word(value),
+            "valkey_version" => {
+                f.version = word(value);
+                f.flavor = "valkey".to_owned();
+            }
+            "server_name" => f.flavor = word(value),
+            "redis_mode" | "server_mode" => f.mode = word(value),
+            "run_id" => f.run_id = id(value),
+            "role" => role = value,
+            "master_replid" => f.replid = id(value),
+            "master_replid2" => f.replid2 = id(value),
+            "second_repl_offset" => f.second_offset = value.parse().ok(),
+            "master_repl_offset" => f.offset = value.parse().ok(),
+            "slave_repl_offset" => replica_offset = value.parse().ok(),
+            "master_host" => master_host = Some(value),
+            "master_port" => master_port = Some(value),
+            "master_link_status" => link_up = value == "up",
+            "connected_slaves" => f.connected_replicas = value.parse().ok(),
+            "aof_enabled" => f.aof = flag(value),
+            "maxmemory" => f.maxmemory = value.parse().ok(),
+            "maxmemory_policy" => f.maxmemory_policy = Some(word(value)),
+            "evicted_keys" => f.evicted_keys = value.parse().ok(),
+            "expired_keys" => f.expired_keys = value.parse().ok(),
+            "total_connections_received" => f.connections_received = value.parse().ok(),
+            "rejected_connections" => f.rejected_connections = value.parse().ok(),
+            "cmdstat_flushall" | "cmdstat_flushdb" | "cmdstat_swapdb" => {
+                flushes = Some(flushes.unwrap_or(0_u64).saturating_add(calls(value)));
+            }
+            _ => f.replicas.extend(replica(key, value).filter(|_| f.replicas.len() < MAX_REPLICAS)),
+        }
+    }
+    f.flushes = flushes;
+    f.role = match (f.mode.as_str(), role) {
+        ("sentinel", _) => Role::Sentinel,
+        (_, "master") => Role::Master,
+        (_, "slave" | "replica") => Role::Replica { linked: link_up },
+        _ => Role::Unknown,
+    };
+    if matches!(f.role, Role::Replica { .. }) {
+        f.offset = replica_offset.or(f.offset);
+        f.primary = master_host.zip(master_port).and_then(|(h, p)| address(h, p));
+    }
+    f
+}
+
+/// Whether the server says that it still loads its data, and so knows nothing about any lock.
+pub fn is_loading(text: &str) -> bool {
+    let says = |name: &str| fields(text).any(|(k, v)| k == name && v == "1");
+    says("loading") && !says("async_loading")
+}
+
+/// Section titles, and `name:value` lines.
+fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().map(|line| line.trim_end().split_once(':').unwrap_or((line.trim_end(), "")))
+}
+
+/// `slave0` with `ip=10.0.0.6,port=6379,state=online,offset=14,lag=1`.
+fn replica(key: &str, value: &str) -> Option<(String, Option<u64>)> {
+    key.strip_prefix("slave")?.parse::<u32>().ok()?;
+    let part = |name: &str| {
+        value.split(',').find_map(|p| p.split_once('=').filter(|(k, _)| *k == name)).map(|p| p.1)
+    };
+    let addr = address(part("ip")?, part("port")?)?;
+    Some((addr, part("offset").and_then(|o| o.parse().ok())))
+}
+
+/// `host:port`, IPv6 in brackets; `None` while a replica is not known by an address yet (port 0).
+fn address(host: &str, port: &str) -> Option<String> {
+    let port: u16 = port.parse().ok().filter(|p| *p > 0)?;
+    let ok = |c: char| c.is_ascii_alphanumeric() || "-_.:%".contains(c);
+    if host.is_empty() || host.len() > 255 || !host.chars().all(ok) {
+        return None;
+    }
+    Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+}
+
+/// `calls=6,usec=122,...`
+fn calls(value: &str) -> u64 {
+    value
+        .split(',')
+        .find_map(|p| p.strip_prefix("calls="))
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0)
+}
+
+/// A run or replication id, unless it is all zeros.
+fn id(value: &str) -> Option<String> {
+    let some = !value.is_empty() && value.bytes().any(|b| b != b'0');
+    some.then(|| word(value))
+}
+
+fn flag(value: &str) -> Option<bool> {
+    match value {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+/// A short printable word.
+fn word(value: &str) -> String {
+    label::text(value.as_bytes()).chars().take(MAX_WORD).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+use super::*;
+use crate::config::SeriesTier;
+
+fn rules() -> Arc<LockRules> {
+    Arc::new(LockRules {
+        format: None,
+        lease: None,
+        max_hold: None,
+        token: None,
+        renewed: None,
+        ends_by_expiry: false,
+        series: SeriesTier::Full,
+        always_held: false,
+        holder: None,
+    })
+}
+
+fn one(name: &str, key: &str) -> LockConfig {
+    LockConfig { keys: LockKeys::One { name: name.into(), key: key.into() }, rules: rules() }
+}
+
+fn many(name: &str, pattern: &str, capture: Option<&str>, max_locks: usize) -> LockConfig {
+    let capture = capture.map(|c| Pattern(regex::bytes::Regex::new(c).unwrap()));
+    let name = NameTemplate(name.into());
+    let keys = LockKeys::Matching { name, pattern: pattern.into(), capture, max_locks };
+    LockConfig { keys, rules: rules() }
+}
+
+fn name(told: &Option<Observation>) -> &str {
+    match told {
+        Some(Observation::KeyWatched(w)) => &w.lock,
+        other => panic!("no key watched but {other:?}"),
+    }
+}
+
+fn dropped(told: Option<Observation>) -> Vec<(&'static str, u64)> {
+    match told {
+        Some(Observation::KeysDropped { counts, .. }) => counts,
+        other => panic!("nothing dropped but {other:?}"),
+    }
+}
+
+#[test]
+fn configured_keys_are_there_from_the_start() {
+    let (keys, told) =
+        Keys::new(StoreId(4), &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")]);
+    assert_eq!(keys.list().len(), 1);
+    assert!(
+        matches!(&told[0], Observation::KeyWatched(w) if w.store == StoreId(4) && &*w.key_text == "lock:a")
+    );
+    assert_eq!(dropped(told.into_iter().nth(1)), [("duplicate_name", 2), ("max_locks", 0)]);
+}
+
+#[test]
+fn the_first_entry_that_matches_wins_and_names_are_made_from_captures() {
+    let entries = [
+        one("fixed", "lock:job:0"),
+        many("job-{1}", "lock:job:*", Some(r"^lock:job:(\d+)$"), 10),
+        many("{what}/{0}{9}", "lock:*", Some(r"^lock:(?P<what>\w+)"), 10),
+        many("{0}", "[", None, 10),
+    ];
+    let (mut keys, _) = Keys::new(StoreId(0), &entries);
+    assert!(keys.offer(b"lock:job:0").is_none(), "configured already");
+    assert_eq!(name(&keys.offer(b"lock:job:7")), "job-7");
+    assert!(keys.offer(b"lock:job:7").is_none(), "known");
+    assert_eq!(name(&keys.offer(b"lock:job:x\n")), "job/lock:job:x\\x0a");
+    assert!(keys.offer(b"other").is_none());
+    assert!(keys.offer(b"lock:--").is_none(), "the capture does not match");
+    assert_eq!(keys.list().len(), 3);
+    assert_eq!(keys.patterns().len(), 3);
+}
+
+#[test]
+fn what_does_not_fit_is_counted_once_a_cycle() {
+    let (mut keys, _) = Keys::new(StoreId(0), &[many("{1}", "l:*", Some("^l:(.)"), 2)]);
+    let first = keys.offer(b"l:a");
+    assert_eq!(name(&first), "a");
+    assert!(keys.offer(b"l:a2").is_none(), "same name");
+    assert!(keys.offer(b"l:b").is_some());
+    for _ in 0..2 {
+        assert!(keys.offer(b"l:c").is_none());
+    }
+    assert!(keys.offer(&[b"l:".as_slice(), &[b'x'; 5000]].concat()).is_none(), "a key too long");
+    // `l:a2` was offered while there was room.
+    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 1), ("max_locks", 2)]);
+    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 0), ("max_locks", 0)]);
+    assert!(keys.cycle_done().is_none(), "nothing new to tell");
+}
+
+#[test]
+fn a_forgotten_key_makes_room_and_comes_back_under_a_new_number() {
+    let (mut keys, _) = Keys::new(StoreId(0), &[many("{0}", "*", None, 1), one("x", "x")]);
+    keys.offer(b"a");
+    let id = keys.list()[1].id;
+    assert!(keys.forget(KeyId(0)).is_none(), "a configured key stays");
+    assert!(matches!(keys.forget(id), Some(Observation::KeyForgotten { key, .. }) if key == id));
+    assert!(keys.forget(id).is_none());
+    assert!(keys.offer(b"a").is_some());
+    assert!(keys.list()[1].id > id);
+}

@@ -1,0 +1,44 @@
+//! Redis and Valkey, read-only: one connection for each node, over which all keys are swept in small transactions and
+//! single reads are served in between.
+//!
+//! * [`store`] and its supervisor: which nodes there are, which keys are watched ([`keys`]).
+//! * [`node`]: connects and reconnects; [`session`]: what is done over a connection, and when.
+//! * [`sweep`] with [`slot`], [`groups`], [`batch`], [`typing`], [`refusal`]: how keys are read.
+//! * [`facts`], [`scan`], [`parts`]: the other reads.
+//! * [`conn`], [`handshake`], [`dial`], [`tls`], [`codec`], [`pack`]: the wire.
+//!
+//! Nothing here judges a lock, and no command that could write is ever sent.
+
+mod ability;
+mod batch;
+mod blame;
+pub mod codec;
+mod conn;
+mod dial;
+mod facts;
+mod failure;
+mod glob;
+mod groups;
+mod handshake;
+mod info;
+mod keys;
+mod node;
+mod pack;
+mod parts;
+mod refusal;
+mod role;
+mod scan;
+mod session;
+mod slot;
+mod slots;
+mod store;
+mod supervisor;
+mod sweep;
+mod tls;
+mod typing;
+
+pub use parts::{PartRequest, PartValue, PartsFailed, PartsReply};
+pub use store::{Settings, StoreHandle, spawn};
+
+#[cfg(test)]
+mod tests;

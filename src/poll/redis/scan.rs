@@ -1,0 +1,109 @@
+//! Finds keys of a store's patterns: one `SCAN` call after another, spread out, round after round. Runs on the primary
+//! only, and only tells what it saw.
+
+use std::time::Duration;
+
+use super::codec::Item;
+use super::conn::Conn;
+use super::failure::{Failure, is_noperm, is_not_ready};
+use super::pack;
+use crate::clock;
+use crate::observe::Mono;
+
+/// Keys that the server looks at in one call; it stops nothing for longer than about 0.1 ms.
+const COUNT: &[u8] = b"500";
+/// Between two calls.
+const STEP: Duration = Duration::from_millis(10);
+/// Between the beginnings of two rounds, at least.
+const ROUND: Duration = Duration::from_secs(5);
+
+/// What a call brought.
+#[derive(Debug, PartialEq)]
+pub enum Page {
+    /// Keys.
+    Keys(Vec<Vec<u8>>),
+    /// Keys, the last of this round.
+    Last(Vec<Vec<u8>>),
+    /// The ACL user may not scan.
+    Refused,
+}
+
+/// The round over all patterns.
+pub struct Scan {
+    patterns: Vec<Vec<u8>>,
+    round: Duration,
+    at: usize,
+    cursor: Vec<u8>,
+    begun: Mono,
+    due: Mono,
+}
+
+impl Scan {
+    /// Begins at once.
+    pub fn new(patterns: Vec<Vec<u8>>, interval: Duration) -> Self {
+        let now = clock::mono();
+        let round = interval.max(ROUND);
+        Self { patterns, round, at: 0, cursor: b"0".to_vec(), begun: now, due: now }
+    }
+
+    /// When the next call is due; `None` if there are no patterns.
+    pub fn due(&self) -> Option<Mono> {
+        (!self.patterns.is_empty()).then_some(self.due)
+    }
+
+    /// A new connection: cursors of the old server mean nothing to another one.
+    pub fn restart(&mut self) {
+        self.at = 0;
+        self.cursor = b"0".to_vec();
+        self.due = clock::mono();
+    }
+
+    /// Leaves the server alone for a while.
+    pub fn pause(&mut self, pause: Duration) {
+        self.restart();
+        self.due = clock::mono().plus(pause);
+    }
+
+    /// One call.
+    pub async fn step(&mut self, conn: &mut Conn) -> Result<Page, Failure> {
+        let Some(pattern) = self.patterns.get(self.at) else {
+            self.restart();
+            return Ok(Page::Last(Vec::new()));
+        };
+        let now = clock::mono();
+        if self.at == 0 && self.cursor == b"0" {
+            self.begun = now;
+        }
+        let mut request = Vec::new();
+        let args = [b"SCAN".as_slice(), &self.cursor, b"MATCH", pattern, b"COUNT", COUNT];
+        pack::command(&mut request, &args);
+        conn.exchange(&request, 1).await?;
+        let mut walk = conn.walk(0);
+        match walk.next() {
+            Some(Item::Many(2)) => {}
+            Some(Item::Error(e)) if is_noperm(e) && !is_not_ready(e) => return Ok(Page::Refused),
+            Some(Item::Error(e)) => return Err(Failure::server("SCAN", e)),
+            _ => return Err(Failure::unexpected("SCAN")),
+        }
+        let bad = || Failure::unexpected("SCAN");
+        let cursor = walk.bytes().filter(|c| c.len() <= 20).ok_or_else(bad)?.to_vec();
+        let count = walk.many().ok_or_else(bad)?;
+        let mut keys = Vec::new();
+        for _ in 0..count {
+            keys.push(walk.bytes().ok_or_else(bad)?.to_vec());
+        }
+        self.due = clock::mono().plus(STEP);
+        if cursor != b"0" {
+            self.cursor = cursor;
+            return Ok(Page::Keys(keys));
+        }
+        self.cursor = cursor;
+        self.at += 1;
+        if self.at < self.patterns.len() {
+            return Ok(Page::Keys(keys));
+        }
+        self.at = 0;
+        self.due = self.begun.plus(self.round).max(self.due);
+        Ok(Page::Last(keys))
+    }
+}

@@ -1,0 +1,300 @@
+//! Polling over one connection: a sweep each interval, its batches spread over half of it, and between two batches what
+//! was asked for: reads at an instant, parts, facts, one SCAN call. One request is in flight at a time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use super::ability::RETRY_REFUSED;
+use super::batch::Form;
+use super::conn::Conn;
+use super::facts::FactsReader;
+use super::node::{End, NodeTask, Report, Request, Seen};
+use super::parts::{PartRequest, PartsFailed, PartsReply};
+use super::scan::Page;
+use crate::clock;
+use crate::observe::node::{FailReason, SweepDone};
+use crate::observe::{BatchRead, KeyId, Mono, Observation, Span};
+
+/// Keys that wait for their instant, at most.
+const MAX_TIMED: usize = 4096;
+/// Reads of parts that wait, at most.
+const MAX_PARTS: usize = 64;
+/// Instants this near to each other share a read.
+const TOGETHER: Duration = Duration::from_millis(1);
+
+type PartsJob = (Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>);
+
+/// A sweep under way.
+struct Sweep {
+    begun: Mono,
+    /// `None` until all types are known.
+    plan: Option<Vec<(Form, usize)>>,
+    next: usize,
+    /// Time over which the batches are spread.
+    window: Duration,
+    busy: Duration,
+}
+
+impl Sweep {
+    /// When its next step is due.
+    fn due(&self) -> Mono {
+        let count = self.plan.as_ref().map_or(1, |p| p.len().max(1));
+        let share = self.next.min(count) as f64 / count as f64;
+        self.begun.plus(self.window.mul_f64(share))
+    }
+}
+
+/// A usable connection.
+pub struct Session<'a> {
+    task: &'a mut NodeTask,
+    conn: Conn,
+    reader: FactsReader,
+    timed: BTreeMap<Mono, Vec<KeyId>>,
+    timed_keys: usize,
+    parts: VecDeque<PartsJob>,
+    facts_wanted: bool,
+    sweep: Option<Sweep>,
+    next_sweep: Mono,
+    /// The first sweep is not spread out.
+    first: bool,
+}
+
+impl<'a> Session<'a> {
+    /// Takes over a fresh connection.
+    pub fn new(task: &'a mut NodeTask, conn: Conn, reader: FactsReader) -> Self {
+        Self {
+            task,
+            conn,
+            reader,
+            timed: BTreeMap::new(),
+            timed_keys: 0,
+            parts: VecDeque::new(),
+            facts_wanted: false,
+            sweep: None,
+            next_sweep: clock::mono(),
+            first: true,
+        }
+    }
+
+    /// Polls until the connection fails or nobody needs it.
+    pub async fn run(mut self) -> End {
+        loop {
+            if let Err(end) = self.turn().await {
+                return end;
+            }
+        }
+    }
+
+    /// Does the most urgent thing, or waits until there is one.
+    async fn turn(&mut self) -> Result<(), End> {
+        self.take_requests()?;
+        let now = clock::mono();
+        if let Some((requests, reply)) = self.parts.pop_front() {
+            return self.serve_parts(requests, reply).await;
+        }
+        if self.timed.first_key_value().is_some_and(|(at, _)| *at <= now) {
+            return self.serve_timed(now).await;
+        }
+        if self.facts_wanted {
+            return self.read_facts().await;
+        }
+        if self.task.keys.has_changed().unwrap_or(false) {
+            let list = self.task.keys.borrow_and_update().clone();
+            self.task.sweeper.sync(&list);
+        }
+        if self.sweep.is_none() && self.next_sweep <= now {
+            self.begin_sweep(now);
+        }
+        if self.task.sweeper.has_untyped() {
+            return self.type_keys().await;
+        }
+        if self.sweep.as_ref().is_some_and(|s| s.due() <= now) {
+            return self.sweep_step().await;
+        }
+        if self.scan_due().is_some_and(|due| due <= now) {
+            return self.scan().await;
+        }
+        self.wait(now).await
+    }
+
+    fn begin_sweep(&mut self, now: Mono) {
+        let interval = self.task.context.settings.poll_interval;
+        let window = if self.first { Duration::ZERO } else { interval / 2 };
+        self.first = false;
+        self.sweep = Some(Sweep { begun: now, plan: None, next: 0, window, busy: Duration::ZERO });
+        self.next_sweep = self.task.context.next_tick(now);
+    }
+
+    async fn type_keys(&mut self) -> Result<(), End> {
+        let begun = clock::mono();
+        // A sweep that has not planned its batches yet will read them anyway.
+        let planning = self.sweep.as_ref().is_some_and(|s| s.plan.is_none());
+        let NodeTask { sweeper, abilities, .. } = &mut *self.task;
+        let reads = sweeper.type_some(&mut self.conn, abilities, !planning).await?;
+        if let Some(sweep) = &mut self.sweep {
+            sweep.busy += clock::mono().since(begun);
+        }
+        self.tell(reads).await
+    }
+
+    async fn sweep_step(&mut self) -> Result<(), End> {
+        let Some(sweep) = &mut self.sweep else { return Ok(()) };
+        let begun = clock::mono();
+        let sweeper = &mut self.task.sweeper;
+        let plan = match &mut sweep.plan {
+            Some(plan) => plan,
+            None => sweep.plan.insert(sweeper.plan()),
+        };
+        if sweeper.has_untyped() {
+            // What was refused long ago is tried again, and may be of another type by now.
+            sweep.plan = None;
+            return Ok(());
+        }
+        let Some(batch) = plan.get(sweep.next).copied() else { return self.end_sweep().await };
+        sweep.next += 1;
+        let reads = sweeper.run(&mut self.conn, &mut self.task.abilities, batch).await?;
+        sweep.busy += clock::mono().since(begun);
+        self.tell(reads).await
+    }
+
+    async fn end_sweep(&mut self) -> Result<(), End> {
+        let Some(sweep) = self.sweep.take() else { return Ok(()) };
+        let facts_begun = clock::mono();
+        self.read_facts().await?;
+        let done = clock::mono();
+        let span = Span { sent: sweep.begun, done };
+        let busy = sweep.busy + done.since(facts_begun);
+        let node = self.task.node.clone();
+        self.task.send(Observation::SweepDone(SweepDone { node, span, busy })).await?;
+        self.task.poll_done(span, busy, None).await?;
+        let gone = self.task.sweeper.take_gone();
+        if !gone.is_empty() && self.task.scans.load(Ordering::Relaxed) {
+            self.task.report(Report::Gone(gone)).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_facts(&mut self) -> Result<(), End> {
+        self.facts_wanted = false;
+        let facts = self.reader.read(&mut self.conn, &mut self.task.abilities).await?;
+        let addr = self.task.node.addr.clone();
+        self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
+        self.task.send(Observation::Node(Box::new(facts))).await
+    }
+
+    async fn serve_timed(&mut self, now: Mono) -> Result<(), End> {
+        let later = self.timed.split_off(&now.plus(TOGETHER));
+        let mut keys: Vec<KeyId> =
+            std::mem::replace(&mut self.timed, later).into_values().flatten().collect();
+        self.timed_keys = self.timed_keys.saturating_sub(keys.len());
+        keys.sort_unstable();
+        keys.dedup();
+        let NodeTask { sweeper, abilities, .. } = &mut *self.task;
+        let reads = sweeper.read_keys(&mut self.conn, abilities, &keys).await?;
+        self.tell(reads).await
+    }
+
+    async fn serve_parts(
+        &mut self,
+        requests: Vec<PartRequest>,
+        reply: oneshot::Sender<Result<PartsReply, PartsFailed>>,
+    ) -> Result<(), End> {
+        let NodeTask { parts, abilities, .. } = &mut *self.task;
+        let read = parts.read(&mut self.conn, abilities, &requests).await;
+        // Whoever asked may have given up.
+        let _ = reply.send(read.as_ref().cloned().map_err(|f| PartsFailed::from(f.clone())));
+        read?;
+        Ok(())
+    }
+
+    fn scan_due(&self) -> Option<Mono> {
+        let scans = self.task.scans.load(Ordering::Relaxed);
+        self.task.scan.due().filter(|_| scans)
+    }
+
+    async fn scan(&mut self) -> Result<(), End> {
+        let (keys, last) = match self.task.scan.step(&mut self.conn).await? {
+            Page::Keys(keys) => (keys, false),
+            Page::Last(keys) => (keys, true),
+            Page::Refused => {
+                self.task.abilities.refuse("scan");
+                self.task.scan.pause(RETRY_REFUSED);
+                warn!(store = %self.task.context.store.name, node = %self.task.node.addr,
+                    "SCAN is refused, so no pattern finds any key; grant +scan to the ACL user");
+                return Ok(());
+            }
+        };
+        self.task.abilities.set("scan", super::ability::Ability::Works);
+        if last || !keys.is_empty() {
+            self.task.report(Report::Found(keys, last)).await?;
+        }
+        Ok(())
+    }
+
+    async fn tell(&self, reads: Vec<BatchRead>) -> Result<(), End> {
+        for read in reads {
+            self.task.send(Observation::Batch(read)).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes what was asked for meanwhile, as far as it fits; best effort.
+    fn take_requests(&mut self) -> Result<(), End> {
+        loop {
+            match self.task.requests.try_recv() {
+                Ok(request) => self.accept(request),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(End::Stop),
+            }
+        }
+    }
+
+    fn accept(&mut self, request: Request) {
+        match request {
+            Request::Read(keys, at) => {
+                let room = MAX_TIMED.saturating_sub(self.timed_keys);
+                let keys: Vec<KeyId> = keys.into_iter().take(room).collect();
+                self.timed_keys += keys.len();
+                if !keys.is_empty() {
+                    self.timed.entry(at).or_default().extend(keys);
+                }
+            }
+            Request::Facts => self.facts_wanted = true,
+            Request::Parts(requests, reply) if self.parts.len() < MAX_PARTS => {
+                self.parts.push_back((requests, reply));
+            }
+            Request::Parts(_, reply) => {
+                let detail = "too many reads wait for this node already".to_owned();
+                let _ = reply.send(Err(PartsFailed { reason: FailReason::Other, detail }));
+            }
+        }
+    }
+
+    /// Sleeps until something is due or asked for.
+    async fn wait(&mut self, now: Mono) -> Result<(), End> {
+        let sweep = self.sweep.as_ref().map_or(self.next_sweep, Sweep::due);
+        let timed = self.timed.first_key_value().map(|(at, _)| *at);
+        let due = [Some(sweep), timed, self.scan_due()].into_iter().flatten().min();
+        let pause = due.map_or(Duration::ZERO, |due| due.since(now));
+        let NodeTask { requests, keys, .. } = &mut *self.task;
+        let request = tokio::select! {
+            request = requests.recv() => Some(request.ok_or(End::Stop)?),
+            changed = keys.changed() => {
+                changed.map_err(|_| End::Stop)?;
+                // `turn` looks at what changed.
+                keys.mark_changed();
+                None
+            }
+            () = tokio::time::sleep(pause) => None,
+        };
+        if let Some(request) = request {
+            self.accept(request);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! What one node's poller remembers of one key: how to read it, and what it showed last, so that unchanged bytes cost a
+//! comparison and no decoding. Pure.
+
+use std::sync::Arc;
+
+use super::batch::{Form, HEAD, MAX_FIELDS};
+use super::codec::{Item, Walk};
+use super::keys::WatchedKey;
+use crate::format::{self, Raw};
+use crate::observe::lock::{Shape, Unreadable};
+use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime};
+
+/// Two expiries made of `TIME` + `PTTL` this far apart are the same one: both are rounded to a millisecond.
+const SAME_EXPIRY_MICROS: i64 = 2_000;
+
+/// One key.
+pub struct Slot {
+    /// Which.
+    pub watched: Arc<WatchedKey>,
+    /// How to read it; `None` until its type was asked for.
+    pub form: Option<Form>,
+    /// The batch it is in.
+    pub home: Option<usize>,
+    /// How often in a row it was of another type than the server said.
+    pub strikes: u8,
+    /// It was a string longer than [`HEAD`] once, and is never fetched whole again.
+    pub long: bool,
+    /// Why it cannot be read, and since when.
+    pub denied: Option<(Unreadable, Mono)>,
+    /// Since when every read has said that there is no such key.
+    pub absent_since: Option<Mono>,
+    cache: Option<Cached>,
+}
+
+/// What a key showed last.
+struct Cached {
+    bytes: Vec<u8>,
+    full_len: usize,
+    form: Form,
+    decoded: Arc<Decoded>,
+    expiry: Option<ServerTime>,
+}
+
+/// What came of looking at a reply.
+pub enum Outcome {
+    /// This.
+    Found(Found),
+    /// This, and from now on the key is read in another form.
+    Moved(Found, Form),
+    /// The key is of another type than we thought: ask for it.
+    Retype,
+}
+
+/// The clock and the kind of expiries in a reply.
+#[derive(Clone, Copy)]
+pub struct Stamp {
+    /// `TIME`.
+    pub time: ServerTime,
+    /// Expiries are absolute; otherwise they are what remains.
+    pub absolute: bool,
+}
+
+impl Slot {
+    /// A key that nothing is known of yet.
+    pub fn new(watched: Arc<WatchedKey>) -> Self {
+        Self {
+            watched,
+            form: None,
+            home: None,
+            strikes: 0,
+            long: false,
+            denied: None,
+            absent_since: None,
+            cache: None,
+        }
+    }
+
+    /// Reads the key's elements of a reply. `expiry` is the server's number, `head` the second column of
+    /// [`Form::Long`].
+    pub fn read(
+        &mut self,
+        form: Form,
+        value: &mut Walk<'_>,
+        head: &mut Walk<'_>,
+        expiry: Option<i64>,
+        stamp: Stamp,
+    ) -> Outcome {
+        let outcome = self.look(form, value, head, expiry, stamp);
+        match outcome.unwrap_or(Outcome::Found(Found::Unreadable(Unreadable::Unexpected))) {
+            Outcome::Found(Found::Absent) => {
+                if let Some(cache) = &mut self.cache {
+                    cache.expiry = None;
+                }
+                // A hash too large to be read may come back as a lock.
+                match form {
+                    Form::Opaque => Outcome::Moved(Found::Absent, Form::Text),
+                    _ => Outcome::Found(Found::Absent),
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn look(
+        &mut self,
+        form: Form,
+        value: &mut Walk<'_>,
+        head: &mut Walk<'_>,
+        expiry: Option<i64>,
+        stamp: Stamp,
+    ) -> Option<Outcome> {
+        // Both walks move on by one element whatever it is, or the next key would read this one's.
+        let raw = match form {
+            Form::Hash => value.raw()?,
+            _ => &[],
+        };
+        let item = match form {
+            Form::Hash => Walk::new(raw).next()?,
+            _ => value.next()?,
+        };
+        let head = match form {
+            Form::Long => Some(head.next()?),
+            _ => None,
+        };
+        let Some(expiry) = expiry else {
+            return Some(Outcome::Found(Found::Unreadable(Unreadable::Unexpected)));
+        };
+        if expiry == -2 {
+            return Some(Outcome::Found(Found::Absent));
+        }
+        let found = match (form, item, head) {
+            (Form::Text, Item::Bulk(bytes), _) => {
+                let cut = bytes.get(..HEAD).unwrap_or(bytes);
+                let found = self.string(form, cut, bytes.len(), expiry, stamp);
+                if bytes.len() > HEAD {
+                    self.long = true;
+                    return Some(Outcome::Moved(found, Form::Long));
+                }
+                found
+            }
+            (Form::Long, Item::Int(len), Some(Item::Bulk(bytes))) => {
+                self.string(form, bytes, usize::try_from(len).ok()?, expiry, stamp)
+            }
+            (Form::Hash, Item::Many(n), _) if n / 2 > MAX_FIELDS => {
+                let found = self.opaque(b"hash", Shape::Hash, expiry, stamp);
+                return Some(Outcome::Moved(found, Form::Opaque));
+            }
+            (Form::Hash, Item::Many(n), _) if n > 0 => self.hash(raw, expiry, stamp)?,
+            (Form::Opaque, Item::Simple(b"string"), _) => return Some(Outcome::Retype),
+            (Form::Opaque, Item::Simple(kind), _) => {
+                self.opaque(kind, shape_of_type(kind), expiry, stamp)
+            }
+            // MGET says nil for a key of another type, the others an error.
+            (Form::Text, Item::Null, _) => return Some(Outcome::Retype),
+            (_, Item::Error(e), _) if e.starts_with(b"WRONGTYPE") => return Some(Outcome::Retype),
+            _ => Found::Unreadable(Unreadable::Unexpected),
+        };
+        Some(Outcome::Found(found))
+    }
+
+    fn string(
+        &mut self,
+        form: Form,
+        bytes: &[u8],
+        full_len: usize,
+        expiry: i64,
+        stamp: Stamp,
+    ) -> Found {
+        // A string is the same value whichever command read it.
+        let form = if form == Form::Long { Form::Text } else { form };
+        self.present(form, bytes, full_len, expiry, stamp, |rules| {
+            format::decode(None, Raw::String { bytes, full_len }, rules)
+        })
+    }
+
+    fn opaque(&mut self, kind: &[u8], shape: Shape, expiry: i64, stamp: Stamp) -> Found {
+        self.present(Form::Opaque, kind, 0, expiry, stamp, |rules| {
+            format::decode(None, Raw::Unread(shape), rules)
+        })
+    }
+
+    /// `raw` is the whole reply to HGETALL, in which the fields of an unchanged small hash keep their order.
+    fn hash(&mut self, raw: &[u8], expiry: i64, stamp: Stamp) -> Option<Found> {
+        let mut walk = Walk::new(raw);
+        let count = walk.many()?;
+        let mut fields = Vec::new();
+        let known = self.cache.as_ref().is_some_and(|c| c.form == Form::Hash && c.bytes == raw);
+        if !known {
+            for _ in 0..count / 2 {
+                fields.push((walk.bytes()?, walk.bytes()?));
+            }
+        }
+        Some(self.present(Form::Hash, raw, 0, expiry, stamp, |rules| {
+            format::decode(None, Raw::Hash(&fields), rules)
+        }))
+    }
+
+    fn present(
+        &mut self,
+        form: Form,
+        bytes: &[u8],
+        full_len: usize,
+        expiry: i64,
+        stamp: Stamp,
+        decode: impl FnOnce(&crate::config::LockRules) -> Decoded,
+    ) -> Found {
+        let known = self
+            .cache
+            .take()
+            .filter(|c| c.form == form && c.full_len == full_len && c.bytes == bytes);
+        let mut cache = known.unwrap_or_else(|| Cached {
+            bytes: bytes.to_vec(),
+            full_len,
+            form,
+            decoded: Arc::new(decode(&self.watched.rules)),
+            expiry: None,
+        });
+        let expiry = match expiry {
+            ..0 => None,
+            ms if stamp.absolute => Some(ServerTime::from_ms(ms)),
+            left => {
+                let now_ms = stamp.time.0.div_euclid(1000);
+                let at = ServerTime::from_ms(now_ms.saturating_add(left));
+                let same =
+                    |old: &ServerTime| at.micros_since(*old).saturating_abs() <= SAME_EXPIRY_MICROS;
+                Some(cache.expiry.filter(same).unwrap_or(at))
+            }
+        };
+        cache.expiry = expiry;
+        let value = cache.decoded.clone();
+        self.cache = Some(cache);
+        Found::Present { value, expiry: expiry.map_or(Expiry::Never, Expiry::At) }
+    }
+}
+
+/// The shape of a key that is not read, by what `TYPE` says.
+pub fn shape_of_type(kind: &[u8]) -> Shape {
+    match kind {
+        b"hash" => Shape::Hash,
+        b"zset" => Shape::Zset,
+        b"set" => Shape::Set,
+        b"list" => Shape::List,
+        _ => Shape::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

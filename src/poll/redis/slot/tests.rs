@@ -1,0 +1,127 @@
+use super::*;
+use crate::config::{LockConfig, LockKeys, LockRules, SeriesTier};
+use crate::observe::StoreId;
+use crate::poll::redis::keys::Keys;
+
+fn slot() -> Slot {
+    let rules = Arc::new(LockRules {
+        format: None,
+        lease: None,
+        max_hold: None,
+        token: None,
+        renewed: None,
+        ends_by_expiry: false,
+        series: SeriesTier::Full,
+        always_held: false,
+        holder: None,
+    });
+    let keys = LockKeys::One { name: "a".into(), key: b"a".to_vec() };
+    let (keys, _) = Keys::new(StoreId(0), &[LockConfig { keys, rules }]);
+    Slot::new(keys.list()[0].clone())
+}
+
+fn stamp(absolute: bool, ms: i64) -> Stamp {
+    Stamp { time: ServerTime(ms * 1000 + 700), absolute }
+}
+
+fn read(slot: &mut Slot, form: Form, value: &[u8], head: &[u8], expiry: i64, s: Stamp) -> Outcome {
+    slot.read(form, &mut Walk::new(value), &mut Walk::new(head), Some(expiry), s)
+}
+
+fn present(outcome: Outcome) -> (Arc<Decoded>, Expiry) {
+    match outcome {
+        Outcome::Found(Found::Present { value, expiry })
+        | Outcome::Moved(Found::Present { value, expiry }, _) => (value, expiry),
+        _ => panic!("not present"),
+    }
+}
+
+#[test]
+fn unchanged_bytes_are_the_same_arc_however_they_are_read() {
+    let mut s = slot();
+    let now = stamp(true, 5);
+    let (a, e) = present(read(&mut s, Form::Text, b"$2\r\nt1\r\n", b"", 77, now));
+    assert_eq!(e, Expiry::At(ServerTime(77_000)));
+    let (b, e) = present(read(&mut s, Form::Long, b":2\r\n", b"$2\r\nt1\r\n", -1, now));
+    assert!(Arc::ptr_eq(&a, &b));
+    assert_eq!(e, Expiry::Never);
+    let (c, _) = present(read(&mut s, Form::Text, b"$2\r\nt2\r\n", b"", 77, now));
+    assert!(!Arc::ptr_eq(&a, &c));
+    assert_eq!(c.holders[0].owner.token.bytes(), b"t2");
+}
+
+#[test]
+fn a_long_value_is_cut_and_read_otherwise_from_then_on() {
+    let mut s = slot();
+    let long = [b"$600\r\n".as_slice(), &[b'x'; 600], b"\r\n"].concat();
+    let outcome = read(&mut s, Form::Text, &long, b"", -1, stamp(true, 5));
+    assert!(matches!(&outcome, Outcome::Moved(_, Form::Long)));
+    assert!(s.long);
+    let (a, _) = present(outcome);
+    assert_eq!(a.holders[0].owner.token.bytes().len(), HEAD);
+    let head = [b"$512\r\n".as_slice(), &[b'x'; 512], b"\r\n"].concat();
+    let (b, _) = present(read(&mut s, Form::Long, b":600\r\n", &head, -1, stamp(true, 5)));
+    assert!(Arc::ptr_eq(&a, &b));
+}
+
+#[test]
+fn an_expiry_made_of_pttl_stands_still_while_it_is_the_same() {
+    let mut s = slot();
+    let at = |outcome| match present(outcome).1 {
+        Expiry::At(e) => e.0 / 1000,
+        Expiry::Never => -1,
+    };
+    let v = b"$2\r\nt1\r\n";
+    assert_eq!(at(read(&mut s, Form::Text, v, b"", 1000, stamp(false, 5))), 1005);
+    assert_eq!(at(read(&mut s, Form::Text, v, b"", 901, stamp(false, 105))), 1005);
+    assert_eq!(at(read(&mut s, Form::Text, v, b"", 798, stamp(false, 205))), 1005);
+    assert_eq!(at(read(&mut s, Form::Text, v, b"", 1000, stamp(false, 305))), 1305, "renewed");
+    assert_eq!(
+        at(read(&mut s, Form::Text, b"$1\r\nu\r\n", b"", 999, stamp(false, 305))),
+        1304,
+        "another"
+    );
+}
+
+#[test]
+fn types_that_are_not_what_we_thought() {
+    let mut s = slot();
+    let now = stamp(true, 5);
+    let wrong = b"-WRONGTYPE Operation against a key\r\n";
+    assert!(matches!(read(&mut s, Form::Text, b"$-1\r\n", b"", -1, now), Outcome::Retype));
+    assert!(matches!(
+        read(&mut s, Form::Text, b"$-1\r\n", b"", -2, now),
+        Outcome::Found(Found::Absent)
+    ));
+    assert!(matches!(read(&mut s, Form::Long, wrong, wrong, 9, now), Outcome::Retype));
+    assert!(matches!(read(&mut s, Form::Hash, wrong, b"", 9, now), Outcome::Retype));
+    assert!(matches!(read(&mut s, Form::Opaque, b"+string\r\n", b"", 9, now), Outcome::Retype));
+    let (list, _) = present(read(&mut s, Form::Opaque, b"+list\r\n", b"", 9, now));
+    assert_eq!((list.shape, list.holders.len()), (Shape::List, 0));
+    assert!(matches!(
+        read(&mut s, Form::Opaque, b"+none\r\n", b"", -2, now),
+        Outcome::Moved(Found::Absent, Form::Text)
+    ));
+    assert!(matches!(
+        read(&mut s, Form::Text, b":1\r\n", b"", 9, now),
+        Outcome::Found(Found::Unreadable(Unreadable::Unexpected))
+    ));
+}
+
+#[test]
+fn hashes_of_either_protocol() {
+    let mut s = slot();
+    let now = stamp(true, 5);
+    let id = "fac79ce7-2b1c-4f0e-8a3c-1d2e3f405162:47";
+    for kind in ["*2", "%1"] {
+        let reply = format!("{kind}\r\n${}\r\n{id}\r\n$1\r\n2\r\n", id.len());
+        let (a, _) = present(read(&mut s, Form::Hash, reply.as_bytes(), b"", 9, now));
+        assert_eq!((a.shape, a.holders[0].count), (Shape::OwnerHash, 2));
+        let (b, _) = present(read(&mut s, Form::Hash, reply.as_bytes(), b"", 9, now));
+        assert!(Arc::ptr_eq(&a, &b));
+    }
+    let many = format!("*{}\r\n{}", 130, "$1\r\nx\r\n".repeat(130));
+    let outcome = read(&mut s, Form::Hash, many.as_bytes(), b"", 9, now);
+    assert!(matches!(&outcome, Outcome::Moved(_, Form::Opaque)));
+    assert_eq!(present(outcome).0.shape, Shape::Hash);
+}

@@ -1,0 +1,70 @@
+//! The slots of all keys of one node, each at a place that stays while the key is watched, so that batches can name them
+//! by a small number.
+
+use std::collections::HashMap;
+
+use super::slot::Slot;
+use crate::observe::KeyId;
+
+/// Slots by place and by key.
+#[derive(Default)]
+pub struct Slots {
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    places: HashMap<KeyId, u32>,
+}
+
+impl Slots {
+    /// Adds a slot; gives its place.
+    pub fn insert(&mut self, slot: Slot) -> Option<u32> {
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                let place = u32::try_from(self.slots.len()).ok()?;
+                self.slots.push(None);
+                place
+            }
+        };
+        self.places.insert(slot.watched.id, place);
+        *self.slots.get_mut(place as usize)? = Some(slot);
+        Some(place)
+    }
+
+    /// Removes a key's slot.
+    pub fn remove(&mut self, id: KeyId) -> Option<(u32, Slot)> {
+        let place = self.places.remove(&id)?;
+        let slot = self.slots.get_mut(place as usize)?.take()?;
+        self.free.push(place);
+        Some((place, slot))
+    }
+
+    /// The slot at a place.
+    pub fn get(&self, place: u32) -> Option<&Slot> {
+        self.slots.get(place as usize)?.as_ref()
+    }
+
+    /// The slot at a place.
+    pub fn get_mut(&mut self, place: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(place as usize)?.as_mut()
+    }
+
+    /// Where a key's slot is.
+    pub fn place(&self, id: KeyId) -> Option<u32> {
+        self.places.get(&id).copied()
+    }
+
+    /// Keys with a slot.
+    pub fn ids(&self) -> impl Iterator<Item = KeyId> + '_ {
+        self.places.keys().copied()
+    }
+
+    /// Places in use.
+    pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
+        self.places.values().copied()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+}

@@ -1,0 +1,128 @@
+//! One lock store: starts a poller for each of its nodes, follows primaries and replicas as they announce themselves, and
+//! keeps the one list of watched keys. [`StoreHandle`] is how the rest of the program asks for reads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use super::node::{Report, Request};
+use super::parts::{PartRequest, PartsFailed, PartsReply};
+use super::supervisor::Supervisor;
+use crate::clock;
+use crate::config::Store;
+use crate::observe::node::FailReason;
+use crate::observe::{KeyId, Mono, StoreId};
+use crate::poll::Out;
+
+/// How often and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Between two sweeps.
+    pub poll_interval: Duration,
+    /// How long a key that a pattern found may be away before it is forgotten.
+    pub retain: Duration,
+}
+
+/// What all pollers of a store share.
+pub(super) struct Context {
+    pub store: Arc<Store>,
+    pub id: StoreId,
+    pub settings: Settings,
+    pub out: Out,
+    pub reports: mpsc::Sender<Report>,
+    pub patterns: Vec<Vec<u8>>,
+    /// All nodes sweep in step from here on, so that primary and replicas are read together.
+    pub epoch: Mono,
+}
+
+impl Context {
+    /// The next instant at which a sweep begins.
+    pub fn next_tick(&self, now: Mono) -> Mono {
+        let interval = self.settings.poll_interval.max(Duration::from_millis(1));
+        let done = now.since(self.epoch).as_nanos() / interval.as_nanos();
+        let next = (done + 1).saturating_mul(interval.as_nanos());
+        Mono(self.epoch.0.saturating_add(u64::try_from(next).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Where requests go at present.
+#[derive(Clone, Default)]
+pub(super) struct Links {
+    pub primary: Option<mpsc::Sender<Request>>,
+    pub all: Vec<mpsc::Sender<Request>>,
+    /// Why there is no primary.
+    pub why: Option<FailReason>,
+}
+
+/// Asks a store's pollers for reads. Dropping the last one stops them.
+#[derive(Clone)]
+pub struct StoreHandle {
+    store: Arc<Store>,
+    stop: Arc<watch::Sender<bool>>,
+    links: watch::Receiver<Links>,
+}
+
+/// Starts polling a store. Sends `StoreStarted` and its configured keys first. Must be called inside a tokio runtime.
+pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> StoreHandle {
+    let (stop, stopped) = watch::channel(false);
+    let (link, links) = watch::channel(Links::default());
+    let (reports, inbox) = mpsc::channel(64);
+    let supervisor = Supervisor::new(store.clone(), id, settings, out, (reports, inbox), link);
+    tokio::spawn(supervisor.run(stopped));
+    StoreHandle { store, stop: Arc::new(stop), links }
+}
+
+impl StoreHandle {
+    /// Reads keys on the primary as near to `at` as possible; what they show arrives as a batch. Best effort: without a
+    /// primary, or with too much waiting, nothing is read.
+    pub fn read_keys(&self, keys: Vec<KeyId>, at: Mono) {
+        if let Some(primary) = &self.links.borrow().primary {
+            // Full means that it is behind; the next sweep will tell.
+            let _ = primary.try_send(Request::Read(keys, at));
+        }
+    }
+
+    /// Reads what all nodes say of themselves soon, without waiting for their sweeps.
+    pub fn refresh_facts(&self) {
+        for node in &self.links.borrow().all {
+            let _ = node.try_send(Request::Facts);
+        }
+    }
+
+    /// Reads parts of keys on the primary. Fails at once where there is no connection to it.
+    pub async fn read_parts(&self, requests: Vec<PartRequest>) -> Result<PartsReply, PartsFailed> {
+        let failed = |reason, detail: &str| {
+            Err(PartsFailed { reason, detail: format!("store {}: {detail}", self.store.name) })
+        };
+        let links = self.links.borrow().clone();
+        let Some(primary) = links.primary else {
+            let reason = links.why.unwrap_or(FailReason::NotReady);
+            return failed(reason, "its primary is not connected");
+        };
+        let begun = clock::mono();
+        let (reply, answer) = oneshot::channel();
+        if primary.try_send(Request::Parts(requests, reply)).is_err() {
+            return failed(FailReason::Other, "too many reads wait for its primary");
+        }
+        // The poller answers or fails by its own timeouts; this is for what comes before us in its queue.
+        let limit = self.store.response_timeout.saturating_mul(3);
+        match timeout(limit, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => failed(FailReason::Network, "the connection was lost"),
+            Err(_) => {
+                let waited = clock::mono().since(begun).as_secs_f64();
+                failed(FailReason::Timeout, &format!("no answer within {waited:.1} s"))
+            }
+        }
+    }
+
+    /// Stops polling and waits until all of it has ended. Says nothing to `derive`: whether the store is gone or only
+    /// replaced is the caller's to tell.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        // The supervisor holds the other end; an error is its end.
+        while self.links.changed().await.is_ok() {}
+    }
+}

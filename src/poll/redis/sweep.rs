@@ -1,0 +1,297 @@
+//! Reads the watched keys of one node: batch by batch in a sweep, or some at once. Decides how each key is read (its
+//! form) and keeps out of the batches what may not be read. Knows no pace and no clock of its own; `node` drives it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use tracing::info;
+
+use super::ability::{Abilities, RETRY_REFUSED};
+use super::batch::{self, Dialect, Form};
+use super::blame::{Blame, blame};
+use super::codec::Item;
+use super::conn::Conn;
+use super::failure::Failure;
+use super::groups::{Groups, pack};
+use super::keys::KeyList;
+use super::slot::{Outcome, Slot, Stamp};
+use super::slots::Slots;
+use crate::clock;
+use crate::observe::lock::Unreadable;
+use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, Span, label};
+
+/// The keys of one node and how they are read.
+pub struct Sweeper {
+    pub(super) node: NodeRef,
+    connection: u64,
+    pub(super) slots: Slots,
+    pub(super) groups: Groups,
+    /// Keys whose type has to be asked for.
+    pub(super) untyped: VecDeque<u32>,
+    /// Keys that changed their form during the present transaction.
+    moves: Vec<(u32, Option<Form>)>,
+    expiries: Vec<Option<i64>>,
+    /// How long a found key may be away, and those that were away so long.
+    retain: Duration,
+    gone: Vec<KeyId>,
+}
+
+impl Sweeper {
+    /// No keys yet.
+    pub fn new(node: NodeRef, retain: Duration) -> Self {
+        let dialect = Dialect { absolute: false, role: false };
+        Self {
+            node,
+            connection: 0,
+            slots: Slots::default(),
+            groups: Groups::new(dialect, batch::BATCH),
+            untyped: VecDeque::new(),
+            moves: Vec::new(),
+            expiries: Vec::new(),
+            retain,
+            gone: Vec::new(),
+        }
+    }
+
+    /// A new connection, perhaps to another server: all types are asked for again, what was refused stays refused.
+    pub fn connected(&mut self, connection: u64, dialect: Dialect, limit: usize) {
+        self.connection = connection;
+        self.groups = Groups::new(dialect, limit);
+        self.untyped.clear();
+        self.moves.clear();
+        let places: Vec<u32> = self.slots.places().collect();
+        for place in places {
+            let Some(slot) = self.slots.get_mut(place) else { continue };
+            slot.absent_since = None;
+            slot.home = None;
+            let form = slot.form.take().filter(|f| *f == Form::Denied);
+            self.settle(place, form);
+        }
+    }
+
+    /// Takes over the list of watched keys.
+    pub fn sync(&mut self, list: &KeyList) {
+        for watched in list.iter() {
+            if self.slots.place(watched.id).is_none()
+                && let Some(place) = self.slots.insert(Slot::new(watched.clone()))
+            {
+                self.untyped.push_back(place);
+            }
+        }
+        if self.slots.len() > list.len() {
+            let kept = |id: &KeyId| list.binary_search_by_key(id, |w| w.id).is_ok();
+            let removed: Vec<KeyId> = self.slots.ids().filter(|id| !kept(id)).collect();
+            for id in removed {
+                if let Some((place, slot)) = self.slots.remove(id) {
+                    self.untyped.retain(|p| *p != place);
+                    if let (Some(form), Some(home)) = (slot.form, slot.home) {
+                        self.groups.remove(form, home, place);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The batches of a sweep that begins now; gives what was refused long ago another try.
+    pub fn plan(&mut self) -> Vec<(Form, usize)> {
+        let now = clock::mono();
+        let due = |since: Mono| now.since(since) >= RETRY_REFUSED;
+        let retried: Vec<u32> = self
+            .groups
+            .plan()
+            .into_iter()
+            .filter(|(form, _)| *form == Form::Denied)
+            .flat_map(|(form, index)| self.groups.members(form, index).to_vec())
+            .filter(|p| self.slots.get(*p).and_then(|s| s.denied).is_some_and(|d| due(d.1)))
+            .collect();
+        for place in retried {
+            self.settle(place, None);
+        }
+        self.groups.plan()
+    }
+
+    /// Runs one batch of the plan.
+    pub async fn run(
+        &mut self,
+        conn: &mut Conn,
+        abilities: &mut Abilities,
+        (form, index): (Form, usize),
+    ) -> Result<Vec<BatchRead>, Failure> {
+        let batch = self.groups.take(form, index, &self.slots);
+        let mut reads = Vec::with_capacity(1);
+        let done = match batch.members.is_empty() {
+            true => Ok(None),
+            false => self.transact(conn, form, &batch.members, &batch.packed, &mut reads).await,
+        };
+        let aborted = matches!(done, Ok(Some(_)));
+        let members = if aborted { batch.members.clone() } else { Vec::new() };
+        self.groups.restore(form, index, batch);
+        let blame = done?;
+        self.after(form, abilities);
+        if let Some(blame) = blame {
+            self.bisect(conn, abilities, form, members, blame, &mut reads).await?;
+        }
+        Ok(reads)
+    }
+
+    /// Reads some keys now, whatever their forms; unknown ones are passed over.
+    pub async fn read_keys(
+        &mut self,
+        conn: &mut Conn,
+        abilities: &mut Abilities,
+        ids: &[KeyId],
+    ) -> Result<Vec<BatchRead>, Failure> {
+        let places: Vec<u32> = ids.iter().filter_map(|id| self.slots.place(*id)).collect();
+        self.read_places(conn, abilities, places).await
+    }
+
+    /// Reads the keys at some places now, those of unknown type excepted.
+    pub(super) async fn read_places(
+        &mut self,
+        conn: &mut Conn,
+        abilities: &mut Abilities,
+        places: Vec<u32>,
+    ) -> Result<Vec<BatchRead>, Failure> {
+        let mut forms: BTreeMap<usize, (Form, Vec<u32>)> = BTreeMap::new();
+        for place in places {
+            if let Some(form) = self.slots.get(place).and_then(|s| s.form) {
+                forms.entry(form as usize).or_insert((form, Vec::new())).1.push(place);
+            }
+        }
+        let mut reads = Vec::new();
+        for (form, members) in forms.into_values() {
+            for part in members.chunks(self.groups.limit()) {
+                self.read_part(conn, abilities, form, part.to_vec(), &mut reads).await?;
+            }
+        }
+        Ok(reads)
+    }
+
+    /// Keys found by a pattern that were away for the whole retention, once each.
+    pub fn take_gone(&mut self) -> Vec<KeyId> {
+        std::mem::take(&mut self.gone)
+    }
+
+    async fn read_part(
+        &mut self,
+        conn: &mut Conn,
+        abilities: &mut Abilities,
+        form: Form,
+        part: Vec<u32>,
+        reads: &mut Vec<BatchRead>,
+    ) -> Result<(), Failure> {
+        let packed = pack(form, self.groups.dialect(), &part, &self.slots);
+        let blame = self.transact(conn, form, &part, &packed, reads).await?;
+        self.after(form, abilities);
+        match blame {
+            Some(blame) => self.bisect(conn, abilities, form, part, blame, reads).await,
+            None => Ok(()),
+        }
+    }
+
+    /// One transaction. If the server aborted it, says whose fault that was.
+    pub(super) async fn transact(
+        &mut self,
+        conn: &mut Conn,
+        form: Form,
+        members: &[u32],
+        packed: &batch::Packed,
+        reads: &mut Vec<BatchRead>,
+    ) -> Result<Option<Blame>, Failure> {
+        let dialect = self.groups.dialect();
+        let span = conn.exchange(&packed.bytes, packed.replies).await?;
+        let last = packed.replies.saturating_sub(1);
+        if !matches!(conn.walk(last).next(), Some(Item::Many(_))) {
+            return blame(conn, form, dialect, members.len(), last).map(Some);
+        }
+        let count = if form == Form::Denied { 0 } else { members.len() };
+        let mut exec = batch::open(form, dialect, count, conn.walk(last), &mut self.expiries)?;
+        let stamp = Stamp { time: exec.time, absolute: dialect.absolute };
+        let mut found = Vec::with_capacity(members.len());
+        for (i, place) in members.iter().enumerate() {
+            let Some(slot) = self.slots.get_mut(*place) else { continue };
+            let key = slot.watched.id;
+            if form == Form::Denied {
+                let why = slot.denied.map_or(Unreadable::Unexpected, |(why, _)| why);
+                found.push(KeyRead { key, found: Found::Unreadable(why) });
+                continue;
+            }
+            let expiry = self.expiries.get(i).copied().flatten();
+            let read = match slot.read(form, &mut exec.values, &mut exec.heads, expiry, stamp) {
+                Outcome::Found(read) => read,
+                Outcome::Moved(read, form) => {
+                    self.moves.push((*place, Some(form)));
+                    read
+                }
+                Outcome::Retype => {
+                    self.moves.push((*place, None));
+                    continue;
+                }
+            };
+            slot.strikes = 0;
+            if slot.denied.take().is_some() {
+                info!(key = %label::text(&slot.watched.key), node = %self.node.addr, "key can be read again");
+            }
+            note_absence(slot, &read, span, self.retain, &mut self.gone);
+            found.push(KeyRead { key, found: read });
+        }
+        reads.push(BatchRead {
+            node: self.node.clone(),
+            connection: self.connection,
+            span,
+            time: exec.time,
+            role: exec.role,
+            offset: exec.offset,
+            reads: found,
+        });
+        Ok(None)
+    }
+
+    /// Puts a key among those of its form, or among those to be typed.
+    pub(super) fn settle(&mut self, place: u32, form: Option<Form>) {
+        let Some(slot) = self.slots.get_mut(place) else { return };
+        if let (Some(old), Some(home)) = (slot.form, slot.home) {
+            self.groups.remove(old, home, place);
+        }
+        slot.form = form;
+        slot.home = form.and_then(|form| self.groups.insert(form, place));
+        if form.is_none() {
+            self.untyped.push_back(place);
+        }
+    }
+
+    /// What a transaction left to do.
+    pub(super) fn after(&mut self, form: Form, abilities: &mut Abilities) {
+        for (place, form) in std::mem::take(&mut self.moves) {
+            match form {
+                Some(form) => self.settle(place, Some(form)),
+                None => self.strike(place),
+            }
+        }
+        match form {
+            Form::Text => abilities.worked("mget"),
+            Form::Hash => abilities.worked("hgetall"),
+            _ => {}
+        }
+    }
+}
+
+/// Remembers since when a found key is away.
+fn note_absence(
+    slot: &mut Slot,
+    read: &Found,
+    span: Span,
+    retain: Duration,
+    gone: &mut Vec<KeyId>,
+) {
+    match (read, slot.absent_since) {
+        (Found::Absent, None) => slot.absent_since = Some(span.done),
+        (Found::Absent, Some(since)) => {
+            if slot.watched.found && span.sent.since(since) >= retain {
+                gone.push(slot.watched.id);
+                slot.absent_since = Some(span.done);
+            }
+        }
+        _ => slot.absent_since = None,
+    }
+}

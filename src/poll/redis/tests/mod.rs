@@ -1,0 +1,10 @@
+//! Against a real redis-server.
+
+mod acl;
+mod failure;
+mod nodes;
+mod parts;
+mod reading;
+mod speed;
+mod support;
+mod wire;

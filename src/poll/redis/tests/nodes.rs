@@ -1,0 +1,91 @@
+//! Primaries and replicas.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::support::*;
+use crate::config::RedisPart;
+use crate::observe::{Observation, Role};
+use crate::poll::redis::{PartRequest, PartValue};
+
+fn pair() -> (Server, Server) {
+    let primary = Server::start(&["--repl-diskless-sync-delay", "0"]);
+    let of = format!("127.0.0.1 {}", primary.port);
+    let replica = Server::start(&["--replicaof", &of]);
+    let begun = Watch::now();
+    while replica.info("replication", "master_link_status") != "up" {
+        assert!(Watch::now().since(begun) < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (primary, replica)
+}
+
+fn addr(server: &Server) -> String {
+    format!("127.0.0.1:{}", server.port)
+}
+
+#[tokio::test]
+async fn replicas_are_found_and_read_in_step_with_the_primary() {
+    let (primary, replica) = pair();
+    primary.run::<()>(&["SET", "k", "w", "EX", "100"]);
+    let mut w = Watch::start(store(primary.port, vec![one("k")]));
+    let (p, r) = (addr(&primary), addr(&replica));
+    let on = async |w: &mut Watch, node: &str, want: Role| {
+        w.found("k", |b, f| {
+            (&*b.node.addr == node && b.role == want && token(f)? == b"w").then(|| b.clone())
+        })
+        .await
+    };
+    on(&mut w, &p, Role::Master).await;
+    on(&mut w, &r, Role::Replica { linked: true }).await;
+    let from_replica = on(&mut w, &r, Role::Replica { linked: true }).await;
+    assert!(from_replica.offset.is_some());
+    // In step: sweeps of the two begin at the same tick.
+    let a = on(&mut w, &p, Role::Master).await;
+    let b = on(&mut w, &r, Role::Replica { linked: true }).await;
+    let apart = a.span.sent.secs_since(b.span.sent).abs() % 0.1;
+    assert!(!(0.04..=0.06).contains(&apart), "{apart}");
+
+    // The replica is promoted and the primary dies: requests follow.
+    replica.run::<()>(&["REPLICAOF", "NO", "ONE"]);
+    replica.run::<()>(&["SET", "hb", "new"]);
+    drop(primary);
+    w.until("the promoted node", |_, o| {
+        matches!(o, Observation::Node(f) if *f.node.addr == *r && f.role == Role::Master)
+            .then_some(())
+    })
+    .await;
+    let part = PartRequest { key: b"hb".to_vec(), part: RedisPart::Text };
+    let begun = Watch::now();
+    let value = loop {
+        w.sweep().await;
+        if let Ok(reply) = w.handle.read_parts(vec![part.clone()]).await {
+            break reply.values;
+        }
+        assert!(Watch::now().since(begun) < Duration::from_secs(20));
+    };
+    assert_eq!(value, [PartValue::Value { bytes: b"new".to_vec(), expires_at_ms: None }]);
+}
+
+#[tokio::test]
+async fn a_replicas_primary_is_followed_and_two_names_are_one_node() {
+    let (primary, replica) = pair();
+    primary.run::<()>(&["SET", "lock:x", "w"]);
+    let mut s = store(replica.port, vec![many("lock:*", 10)]);
+    // The same server by another name, and the primary's replica by its own.
+    s.replicas = vec![format!("localhost:{}", replica.port), addr(&replica)];
+    let mut w = Watch::start(s);
+    w.found("lock:x", |b, f| (*b.node.addr == *addr(&primary) && token(f)? == b"w").then_some(()))
+        .await;
+    let mut nodes = BTreeSet::new();
+    let mut sweeps = 0;
+    w.until("sweeps", |_, o| {
+        if let Observation::SweepDone(s) = o {
+            nodes.insert(s.node.addr.to_string());
+            sweeps += 1;
+        }
+        (sweeps == 8).then_some(())
+    })
+    .await;
+    assert_eq!(nodes, BTreeSet::from([addr(&primary), addr(&replica)]));
+}

@@ -1,0 +1,128 @@
+//! Asks for the types of keys that nothing is known of, and for lengths, so that a value is never fetched before it is
+//! known to be small. Each question is a plain command: one refused key costs no other one its answer.
+
+use super::ability::Abilities;
+use super::batch::{BATCH, Form, HEAD, MAX_FIELDS};
+use super::codec::Item;
+use super::conn::Conn;
+use super::failure::{Failure, first_word, is_noperm, is_noperm_command, is_not_ready};
+use super::pack;
+use super::sweep::Sweeper;
+use crate::observe::BatchRead;
+use crate::observe::lock::Unreadable;
+
+/// What a question about one key was answered by.
+enum Answer {
+    Kind(Form),
+    Text,
+    Hash,
+    Length(usize),
+    /// It changed its type in between; ask again another time.
+    Later,
+    Denied(Unreadable),
+}
+
+impl Sweeper {
+    /// Whether there are keys of unknown type.
+    pub fn has_untyped(&self) -> bool {
+        !self.untyped.is_empty()
+    }
+
+    /// Types as many of them as go into one batch, and reads those at once if `and_read`.
+    pub async fn type_some(
+        &mut self,
+        conn: &mut Conn,
+        abilities: &mut Abilities,
+        and_read: bool,
+    ) -> Result<Vec<BatchRead>, Failure> {
+        let count = self.untyped.len().min(BATCH);
+        let places: Vec<u32> = self.untyped.drain(..count).collect();
+        let types = self.ask(conn, abilities, &places, |_| "TYPE").await?;
+        let mut sized = Vec::new();
+        let mut denied = Vec::new();
+        for (place, answer) in places.iter().zip(types) {
+            match answer {
+                Answer::Kind(form) => self.settle(*place, Some(form)),
+                Answer::Text => sized.push((*place, "STRLEN")),
+                Answer::Hash => sized.push((*place, "HLEN")),
+                Answer::Length(_) | Answer::Later => self.strike(*place),
+                Answer::Denied(why) => denied.push((*place, why)),
+            }
+        }
+        let asked: Vec<u32> = sized.iter().map(|(place, _)| *place).collect();
+        let command = |i: usize| sized.get(i).map_or("STRLEN", |(_, command)| *command);
+        let lengths = self.ask(conn, abilities, &asked, command).await?;
+        for ((place, command), answer) in sized.iter().zip(lengths) {
+            match answer {
+                Answer::Length(n) if *command == "HLEN" => {
+                    let form = if n > MAX_FIELDS { Form::Opaque } else { Form::Hash };
+                    self.settle(*place, Some(form));
+                }
+                Answer::Length(n) => self.settle_text(*place, n),
+                Answer::Denied(why) => denied.push((*place, why)),
+                _ => self.strike(*place),
+            }
+        }
+        self.deny(&denied);
+        if and_read { self.read_places(conn, abilities, places).await } else { Ok(Vec::new()) }
+    }
+
+    /// A string that was long once is never fetched whole again.
+    fn settle_text(&mut self, place: u32, len: usize) {
+        let long = self.slots.get_mut(place).is_some_and(|slot| {
+            slot.long |= len > HEAD;
+            slot.long
+        });
+        self.settle(place, Some(if long { Form::Long } else { Form::Text }));
+    }
+
+    async fn ask(
+        &mut self,
+        conn: &mut Conn,
+        abilities: &mut Abilities,
+        places: &[u32],
+        command: impl Fn(usize) -> &'static str,
+    ) -> Result<Vec<Answer>, Failure> {
+        let mut request = Vec::new();
+        for (i, place) in places.iter().enumerate() {
+            let key = self.slots.get(*place).map_or(&[][..], |s| &s.watched.key);
+            pack::command(&mut request, &[command(i).as_bytes(), key]);
+        }
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        conn.exchange(&request, places.len()).await?;
+        let mut answers = Vec::with_capacity(places.len());
+        for (i, place) in places.iter().enumerate() {
+            let long = self.slots.get(*place).is_some_and(|s| s.long);
+            let item = conn.walk(i).next().ok_or_else(|| Failure::unexpected(command(i)))?;
+            answers.push(match item {
+                Item::Error(e) if is_not_ready(e) || first_word(e) == b"NOAUTH" => {
+                    return Err(Failure::server(command(i), e));
+                }
+                Item::Error(e) if is_noperm(e) => {
+                    if is_noperm_command(e) {
+                        abilities.refuse(acl_name(command(i)));
+                    }
+                    Answer::Denied(Unreadable::Permission)
+                }
+                Item::Error(e) if first_word(e) == b"WRONGTYPE" => Answer::Later,
+                Item::Simple(b"none") => Answer::Kind(if long { Form::Long } else { Form::Text }),
+                Item::Simple(b"string") => Answer::Text,
+                Item::Simple(b"hash") => Answer::Hash,
+                Item::Simple(_) => Answer::Kind(Form::Opaque),
+                Item::Int(n) => Answer::Length(usize::try_from(n).unwrap_or(usize::MAX)),
+                _ => Answer::Denied(Unreadable::Unexpected),
+            });
+        }
+        Ok(answers)
+    }
+}
+
+fn acl_name(command: &str) -> &'static str {
+    match command {
+        "TYPE" => "type",
+        "HLEN" => "hlen",
+        _ => "strlen",
+    }
+}
