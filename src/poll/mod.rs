@@ -2,6 +2,8 @@
 //! nobody else anything. Pollers turn what they read into [`Observation`]s and never judge; they know nothing of
 //! `derive`, whose wanted reads reach them through `app` as plain requests.
 
+pub mod redis;
+
 use std::sync::Arc;
 
 use tokio::sync::mpsc;

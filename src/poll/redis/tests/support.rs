@@ -43,9 +43,13 @@ impl Server {
     }
 
     pub fn restart(&mut self) {
+        self.restart_without_waiting();
+        self.ready();
+    }
+
+    pub fn restart_without_waiting(&mut self) {
         self.kill();
         self.child = launch(&self.dir, self.port, &self.args);
-        self.ready();
     }
 
     pub fn kill(&mut self) {
@@ -124,7 +128,9 @@ impl Drop for Server {
 }
 
 fn launch(dir: &tempfile::TempDir, port: u16, args: &[String]) -> Child {
-    Command::new("redis-server")
+    // Another version or fork can be tried by hand.
+    let program = std::env::var("DLOCK_TEST_REDIS_SERVER");
+    Command::new(program.as_deref().unwrap_or("redis-server"))
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
         .arg(dir.path())
         .args(args)
