@@ -89,3 +89,21 @@ async fn a_replicas_primary_is_followed_and_two_names_are_one_node() {
     .await;
     assert_eq!(nodes, BTreeSet::from([addr(&primary), addr(&replica)]));
 }
+
+#[tokio::test]
+async fn a_cluster_node_is_read_key_by_key() {
+    let bus = free_port().to_string();
+    let server = Server::start(&["--cluster-enabled", "yes", "--cluster-port", &bus]);
+    server.run::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    let begun = Watch::now();
+    while !server.run::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
+        assert!(Watch::now().since(begun) < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.run::<()>(&["SET", "a", "w1"]);
+    server.run::<()>(&["SET", "b", "w2"]);
+    let mut w = Watch::start(store(server.port, vec![one("a"), one("b")]));
+    assert_eq!(w.facts().await.mode, "cluster");
+    w.found("a", |_, f| (token(f)? == b"w1").then_some(())).await;
+    w.found("b", |_, f| (token(f)? == b"w2").then_some(())).await;
+}

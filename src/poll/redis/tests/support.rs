@@ -12,8 +12,7 @@ use tokio::time::timeout;
 
 use crate::clock;
 use crate::config::{
-    LockConfig, LockKeys, LockRules, NameTemplate, Password, RedisAddr, RedisUrl, SeriesTier,
-    Store, TlsFiles,
+    LockConfig, LockKeys, LockRules, NameTemplate, Password, RedisAddr, RedisUrl, Store, TlsFiles,
 };
 use crate::observe::{BatchRead, Found, KeyId, Mono, NodeFacts, Observation, StoreId};
 use crate::poll::redis::{Settings, StoreHandle, spawn};
@@ -43,9 +42,13 @@ impl Server {
     }
 
     pub fn restart(&mut self) {
+        self.restart_without_waiting();
+        self.ready();
+    }
+
+    pub fn restart_without_waiting(&mut self) {
         self.kill();
         self.child = launch(&self.dir, self.port, &self.args);
-        self.ready();
     }
 
     pub fn kill(&mut self) {
@@ -124,7 +127,9 @@ impl Drop for Server {
 }
 
 fn launch(dir: &tempfile::TempDir, port: u16, args: &[String]) -> Child {
-    Command::new("redis-server")
+    // Another version or fork can be tried by hand.
+    let program = std::env::var("DLOCK_TEST_REDIS_SERVER");
+    Command::new(program.as_deref().unwrap_or("redis-server"))
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
         .arg(dir.path())
         .args(args)
@@ -141,17 +146,7 @@ pub fn free_port() -> u16 {
 }
 
 pub fn rules() -> Arc<LockRules> {
-    Arc::new(LockRules {
-        format: None,
-        lease: None,
-        max_hold: None,
-        token: None,
-        renewed: None,
-        ends_by_expiry: false,
-        series: SeriesTier::Full,
-        always_held: false,
-        holder: None,
-    })
+    Arc::new(LockRules::default())
 }
 
 /// A lock called as its key.
