@@ -6,5 +6,6 @@ mod nodes;
 mod parts;
 mod reading;
 mod speed;
+mod stores;
 mod support;
 mod wire;
