@@ -37,8 +37,8 @@ pub struct Supervisor {
     links: watch::Sender<Links>,
     nodes: BTreeMap<Arc<str>, Node>,
     tasks: JoinSet<()>,
-    /// Addresses that are other names of a server, with its run id.
-    aliases: HashMap<Arc<str>, String>,
+    /// Addresses that are other names of a node's server, with that node and the server's run id.
+    aliases: HashMap<Arc<str>, (Arc<str>, String)>,
     primary: Option<Arc<str>>,
     warned_of_many: bool,
 }
@@ -159,7 +159,7 @@ impl Supervisor {
         if let Some((other, other_rank, run_id)) = twin {
             let (kept, alias) = if other_rank <= rank { (&other, &addr) } else { (&addr, &other) };
             info!(store = %self.context.store.name, node = %kept, alias = %alias, "one server by two addresses");
-            self.aliases.insert(alias.clone(), run_id);
+            self.aliases.insert(alias.clone(), (kept.clone(), run_id));
             let alias = alias.clone();
             self.remove(&alias);
             if alias == addr {
@@ -194,8 +194,10 @@ impl Supervisor {
             node.announced = now;
             return;
         }
-        if let Some(run_id) = self.aliases.get(&name) {
-            if self.nodes.values().any(|n| n.serves(run_id)) {
+        if let Some((kept, run_id)) = self.aliases.get(&name) {
+            // While the node is away its other name would be polled as a second server.
+            let still = |n: &Node| n.seen.is_none() || n.serves(run_id);
+            if self.nodes.get(kept).is_some_and(still) {
                 return;
             }
             self.aliases.remove(&name);
