@@ -203,7 +203,7 @@ fn p99(server: &RedisServer) -> f64 {
 fn compare_latency(server: &RedisServer, exporter: &Exporter) -> f64 {
     // Pairs, because the machine's own noise drifts.
     let mut ratios = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..5 {
         exporter.pause();
         let idle = p99(server);
         exporter.resume();

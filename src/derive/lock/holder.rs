@@ -67,12 +67,11 @@ impl Lock {
             judged.liveness = judged.liveness.min(processes.liveness());
             judged.process = processes.loss();
             // Where the token names the pid, the process must be older than the tenure; where only the worker is
-            // named, older than the last write that it can have made.
-            let bound = if owner.pid.is_some() {
-                tenure.first.span.done
-            } else {
-                tenure.write.shown.span.done
-            };
+            // named, or the token may be used again, older than the last write that it can have made.
+            let kind = self.rules.token.unwrap_or(tenure.value.tokens);
+            let is_pid_bound = owner.pid.is_some() && kind == TokenKind::PerAcquire;
+            let bound =
+                if is_pid_bound { tenure.first.span.done } else { tenure.write.shown.span.done };
             let replaced = tenure.replaced.or_else(|| {
                 processes.all_started_after(bound).map(|at| Loss { since: at, shown: at })
             });
