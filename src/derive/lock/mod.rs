@@ -100,6 +100,8 @@ pub struct Lock {
     pub value: Option<Arc<Decoded>>,
     /// The key is there and names no owner.
     pub is_ownerless: bool,
+    /// The key, configured as a lock, is of a type that no format of this version reads.
+    pub is_unsupported: bool,
     /// Ends whose evidence waits for the node's facts.
     pub pending: Vec<PendingEnd>,
     /// Who held it before, and how that ended.
@@ -159,6 +161,7 @@ impl Lock {
             unreadable: None,
             value: None,
             is_ownerless: false,
+            is_unsupported: false,
             pending: Vec::new(),
             previous: None,
             overrun: None,
@@ -209,9 +212,9 @@ impl Lock {
                     self.change_owner(Some(next), is_broken, c, workers, fx);
                 }
             }
-            Found::Present { value, .. } => {
+            Found::Present { .. } => {
                 // An owner's key that names no owner any more: somebody wrote something else.
-                self.is_ownerless = !value.holders.is_empty() || self.value.is_some();
+                self.is_ownerless = true;
                 self.change_owner(None, is_broken, c, workers, fx);
             }
             _ => {
@@ -219,6 +222,7 @@ impl Lock {
                 self.change_owner(None, is_broken, c, workers, fx);
             }
         }
+        self.is_unsupported = self.is_ownerless && self.rules.by_key && self.tenure().is_none();
         self.account_free(is_broken, c);
         self.seen = Some(c.seen);
         self.judge_lease(c, fx);
@@ -238,6 +242,11 @@ impl Lock {
     /// queue or a signal, not a lock; configured by its key, it is a lock whose holder is anonymous.
     fn is_lock_value(&self, value: &Decoded) -> bool {
         !value.holders.is_empty() || (self.rules.by_key && is_plain(value))
+    }
+
+    /// Whether this is a lock as far as is known: configured by key, or found by a pattern and seen with an owner.
+    pub fn is_lock(&self) -> bool {
+        self.rules.by_key || self.value.is_some()
     }
 
     /// Tokens are new per acquire: the config's word, else the format's.

@@ -35,6 +35,8 @@ pub enum Request {
     Read(Vec<KeyId>, Mono),
     /// Read `INFO` soon.
     Facts,
+    /// Try again what was refused: rights may have been granted.
+    RetryRefused,
     /// Read parts of keys now.
     Parts(Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>),
 }
@@ -245,10 +247,21 @@ impl NodeTask {
 
     /// Doubles from one attempt to the next; never longer than an interval, except where each attempt is a failed
     /// login in the server's log. The jitter keeps many exporters from returning in step.
+    /// Rights may have been granted.
+    pub(super) fn retry_refused(&mut self) {
+        self.abilities.retry_refused();
+        self.sweeper.retry_refused();
+        self.parts.retry_refused();
+        self.scan.restart();
+    }
+
     fn backoff(&mut self, reason: FailReason) -> Duration {
         let (shortest, longest) = BACKOFF;
         let refused = matches!(reason, FailReason::Auth | FailReason::Permission);
-        let cap = if refused { longest } else { longest.min(self.context.settings.poll_interval) };
+        // Each wrong password or missing right fills the server's ACL log: no faster than a poll.
+        let interval = self.context.settings.poll_interval;
+        let shortest = if refused { interval.min(longest) } else { shortest };
+        let cap = if refused { longest } else { longest.min(interval) };
         let doubled = shortest.saturating_mul(1 << self.attempts.min(10));
         self.attempts = self.attempts.saturating_add(1);
         let random = RandomState::new().build_hasher().finish();

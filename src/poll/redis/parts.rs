@@ -40,6 +40,11 @@ pub struct PartReader {
 }
 
 impl PartReader {
+    /// Gives what was refused another try with the next read.
+    pub fn retry_refused(&mut self) {
+        self.refused.clear();
+    }
+
     /// Reads all of them, in pipelines.
     pub async fn read(
         &mut self,

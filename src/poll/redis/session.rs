@@ -270,6 +270,7 @@ impl<'a> Session<'a> {
                 }
             }
             Request::Facts => self.facts_wanted = true,
+            Request::RetryRefused => self.task.retry_refused(),
             Request::Parts(requests, reply) if self.parts.len() < MAX_PARTS => {
                 self.parts.push_back((requests, reply));
             }
