@@ -8,6 +8,8 @@ mod support;
 mod clients;
 mod daemon;
 mod false_alarms;
+mod golden;
+mod hostile;
 mod layering;
 mod outage;
 mod stale_holder;
