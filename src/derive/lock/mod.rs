@@ -189,6 +189,11 @@ impl Lock {
                 self.unreadable = Some(*why);
                 return;
             }
+            // Whether somebody holds a list or another library's hash cannot be told; that nobody does, neither.
+            Found::Present { value, .. } if value.holders.is_empty() && !is_plain(value) => {
+                self.unreadable = Some(Unreadable::Unexpected);
+                return;
+            }
             found => found,
         };
         let is_broken = self.is_broken(c);
