@@ -217,6 +217,7 @@ fn keys(start: i64, split: &str) -> Script {
         .key("lock:orders", text("orders-1:4001:secret"), hour)
         .key("lock:split", text(format!("secret {split}")), hour)
         .key("lock:redisson", fields(&[(owner, "3")]), hour)
+        .key("lock:readers", fields(&[("mode", "read"), (owner, "1")]), hour)
         .key("lock:nottl", text("secret"), None)
         .key("lock:list", Content::List, hour)
         .key("lock:refused", Content::Refused, hour)
