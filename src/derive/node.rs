@@ -11,8 +11,10 @@ use crate::observe::{Mono, NodeFacts, Role, Span};
 pub struct Node {
     /// Its address.
     pub addr: Arc<str>,
-    /// The last poll of it succeeded.
+    /// It answered since it last failed.
     pub is_up: bool,
+    /// Whether the last poll of it that ended succeeded. A server may answer when connected to, and fail each poll.
+    pub polled: Option<bool>,
     /// The connection its last answer came over.
     pub connection: Option<u64>,
     /// The role it last stated.
@@ -46,6 +48,7 @@ impl Node {
         Self {
             addr,
             is_up: false,
+            polled: None,
             connection: None,
             role: Role::Unknown,
             facts: None,

@@ -267,10 +267,11 @@ impl Store {
         let addr = failed.node.addr.clone();
         let node = self.node(&addr);
         let was_up = std::mem::replace(&mut node.is_up, false);
+        let was_polled = node.polled.replace(false) != Some(false);
         if self.primary.as_ref() == Some(&addr) {
             self.breaks += 1;
         }
-        if was_up {
+        if was_up && was_polled {
             let detail = format!("{addr}: {} ({})", failed.detail, failed.reason.as_str());
             self.say(fx, Weight::Change, "node_lost", detail);
         }
@@ -279,7 +280,9 @@ impl Store {
     /// A sweep over a node ended.
     pub fn swept(&mut self, done: &SweepDone, workers: &mut Workers) {
         let addr = done.node.addr.clone();
-        self.node(&addr).clock.sweep_ended();
+        let node = self.node(&addr);
+        node.polled = Some(true);
+        node.clock.sweep_ended();
         if self.primary.as_ref() == Some(&addr) {
             self.swept = Some(done.clone());
             self.drop_parked(workers, done.span.done);

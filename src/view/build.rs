@@ -118,7 +118,7 @@ fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> No
     let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
     NodeView {
         addr: node.addr.clone(),
-        up: node.is_up,
+        up: node.is_up && node.polled != Some(false),
         permissions: node.facts.as_ref().map(|f| f.permissions.clone()).unwrap_or_default(),
         restarts: node.restarts,
         confirmations: is_replica.then_some(node.confirmations),

@@ -90,8 +90,7 @@ fn a_forgotten_key_makes_room_and_comes_back_under_a_new_number() {
 
 #[test]
 fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
-    let (mut keys, _) =
-        Keys::new(StoreId(0), &[many("{1}", "job:*", Some(r"^job:(\d)"), 1)]);
+    let (mut keys, _) = Keys::new(StoreId(0), &[many("{1}", "job:*", Some(r"^job:(\d)"), 1)]);
     assert_eq!(name(&keys.offer(b"job:1")), "1");
     assert!(keys.offer(b"job:1b").is_none());
     assert!(keys.offer(b"job:2").is_none());
