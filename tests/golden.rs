@@ -148,7 +148,8 @@ impl World {
 
         let password = dir.path().join("password");
         fs::write(&password, "watch-only\n").expect("the password file can be written");
-        let template = fs::read_to_string(dir.path().join("dlock.yml")).expect("dlock.yml is there");
+        let template =
+            fs::read_to_string(dir.path().join("dlock.yml")).expect("dlock.yml is there");
         let config = template
             .replace("{primary}", &primary.to_string())
             .replace("{password}", &password.display().to_string())

@@ -10,6 +10,7 @@ mod daemon;
 mod false_alarms;
 mod golden;
 mod hostile;
+mod hostile_servers;
 mod layering;
 mod outage;
 mod stale_holder;

@@ -50,9 +50,8 @@ impl Script {
 
     fn role(&self) -> Reply {
         let Some(primary) = self.primary else {
-            let replica = self.replica.map(|a| {
-                Many('*', vec![bulk(a.ip()), bulk(a.port()), bulk(OFFSET)])
-            });
+            let replica =
+                self.replica.map(|a| Many('*', vec![bulk(a.ip()), bulk(a.port()), bulk(OFFSET)]));
             let replicas = Many('*', replica.into_iter().collect());
             return Many('*', vec![bulk("master"), Int(OFFSET), replicas]);
         };
@@ -134,6 +133,10 @@ impl Script {
             ("TYPE", content) => Simple(content.kind()),
             ("EXISTS", _) => Int(1),
             ("PEXPIRETIME", _) => Int(expires.unwrap_or(-1)),
+            ("PTTL", _) => {
+                let now = (clock::wall_secs() * 1e3) as i64;
+                Int(expires.map_or(-1, |at| at.saturating_sub(now)))
+            }
             ("STRLEN", Content::Text(text)) => Int(text.len() as i64),
             // Asking for its length is no read of it.
             ("STRLEN", Content::Beats(..)) => Int(6),
@@ -153,7 +156,11 @@ impl Script {
                 found.map_or(Nil, |(_, v)| Bulk(v.clone()))
             }
             ("ZSCORE", Content::Zset(member, score)) => {
-                if member == argument { Double(*score) } else { Nil }
+                if member == argument {
+                    Double(*score)
+                } else {
+                    Nil
+                }
             }
             ("STRLEN" | "HLEN" | "HGETALL" | "HGET" | "ZSCORE", _) => WRONG_TYPE,
             _ => Error("ERR unknown command"),
