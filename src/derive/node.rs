@@ -12,9 +12,9 @@ use crate::observe::{Mono, NodeFacts, Role, Span};
 pub struct Node {
     /// Its address.
     pub addr: Arc<str>,
-    /// The last poll of it succeeded.
+    /// It answered since it last failed.
     pub is_up: bool,
-    /// Why it is not up, and since when.
+    /// Why its last poll that ended failed, and since when. A server may answer when connected to, and fail each poll.
     pub failure: Option<Failure>,
     /// The connection its last answer came over.
     pub connection: Option<u64>,
@@ -75,7 +75,6 @@ impl Node {
     /// Takes an answer's connection; returns whether it is a new one after an earlier.
     pub fn answered(&mut self, connection: u64, role: Role, span: Span) -> bool {
         self.is_up = true;
-        self.failure = None;
         self.role = role;
         self.last = Some(span);
         self.connection.replace(connection).is_some_and(|before| before != connection)

@@ -274,7 +274,9 @@ impl Store {
     /// A sweep over a node ended.
     pub fn swept(&mut self, done: &SweepDone, workers: &mut Workers) {
         let addr = done.node.addr.clone();
-        self.node(&addr).clock.sweep_ended();
+        let node = self.node(&addr);
+        node.failure = None;
+        node.clock.sweep_ended();
         if self.primary.as_ref() == Some(&addr) {
             self.swept = Some(done.clone());
             self.drop_parked(workers, done.span.done);

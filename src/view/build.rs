@@ -120,7 +120,7 @@ fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> No
     let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
     NodeView {
         addr: node.addr.clone(),
-        up: node.is_up,
+        up: node.is_up && node.failure.is_none(),
         failure: node
             .failure
             .as_ref()
@@ -225,12 +225,13 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
 
 fn process_view(processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
     // The oldest of several: the one that stays while others come and go.
-    let p = processes.live().min_by_key(|p| p.start_ticks)?;
+    let all = || processes.live().chain(processes.zombies());
+    let p = all().min_by_key(|p| p.start_ticks)?;
     Some(WorkerProcessView {
         state: p.state,
         uptime_seconds: now.secs_since(p.started).max(0.0),
-        threads: processes.live().map(|p| p.threads).sum(),
-        resident_bytes: processes.live().map(|p| p.resident_bytes).sum(),
+        threads: all().map(|p| p.threads).sum(),
+        resident_bytes: all().map(|p| p.resident_bytes).sum(),
         cpu_seconds: p.cpu.as_secs_f64(),
         frozen: p.frozen,
     })

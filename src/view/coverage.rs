@@ -65,7 +65,7 @@ pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, Blind
 /// Why a lock's store does not tell: it refuses us, or it does not answer.
 fn store_reason(state: &State, lock: &Lock) -> BlindReason {
     let nodes = state.stores.get(&lock.store).into_iter().flat_map(|s| s.nodes.values());
-    let failures = nodes.filter(|n| !n.is_up).filter_map(|n| n.failure.as_ref());
+    let failures = nodes.filter_map(|n| n.failure.as_ref());
     failures.map(|f| source_reason(f.reason)).next().unwrap_or(BlindReason::Unreachable)
 }
 

@@ -187,13 +187,18 @@ impl Lock {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        let found = match found {
-            Found::Unreadable(why) => {
-                self.unreadable = Some(*why);
-                return;
+        let unreadable = match found {
+            Found::Unreadable(why) => Some(*why),
+            // Whether somebody holds a list or another library's hash cannot be told; that nobody does, neither.
+            Found::Present { value, .. } if value.holders.is_empty() && !is_plain(value) => {
+                Some(Unreadable::Unexpected)
             }
-            found => found,
+            _ => None,
         };
+        if unreadable.is_some() {
+            self.unreadable = unreadable;
+            return;
+        }
         let is_broken = self.is_broken(c);
         self.unreadable = None;
         self.compare_replicas(found, c);

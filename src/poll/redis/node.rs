@@ -186,17 +186,25 @@ impl NodeTask {
         if !kept.await.unwrap_or(false) {
             return Err(End::Stop);
         }
-        if self.outage.take().is_some() || number == 1 {
+        if number == 1 {
             info!(store = %self.context.store.name, node = %self.node.addr, version = %facts.version,
                 flavor = %facts.flavor, role = ?facts.role, "connected");
         }
-        self.attempts = 0;
         let limit = if facts.mode == "cluster" { 1 } else { BATCH };
         self.sweeper.connected(number, Dialect::of(&self.abilities), limit);
         self.sweeper.sync(&list);
         self.scan.restart();
         self.send(Observation::Node(Box::new(facts))).await?;
         Ok(Session::new(self, conn, reader))
+    }
+
+    /// A whole poll succeeded: only now an outage is over. A server may let us in again and again and fail each poll.
+    pub(super) async fn succeeded(&mut self, span: Span, busy: Duration) -> Result<(), End> {
+        self.attempts = 0;
+        if self.outage.take().is_some() {
+            info!(store = %self.context.store.name, node = %self.node.addr, "polls succeed again");
+        }
+        self.poll_done(span, busy, None).await
     }
 
     /// Tells of a failure; logs it if it is a new one.
@@ -220,7 +228,7 @@ impl NodeTask {
     }
 
     /// Tells the exporter's own metrics that a poll ended.
-    pub(super) async fn poll_done(
+    async fn poll_done(
         &self,
         span: Span,
         busy: Duration,

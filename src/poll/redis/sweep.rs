@@ -208,7 +208,8 @@ impl Sweeper {
         reads: &mut Vec<BatchRead>,
     ) -> Result<Option<Blame>, Failure> {
         let dialect = self.groups.dialect();
-        let span = conn.exchange(&packed.bytes, packed.replies).await?;
+        let exchanged = conn.exchange(&packed.bytes, packed.replies).await;
+        let span = self.find_huge(conn, form, members, packed, exchanged)?;
         let last = packed.replies.saturating_sub(1);
         if !matches!(conn.walk(last).next(), Some(Item::Many(_))) {
             return blame(conn, form, dialect, members.len(), last).map(Some);
