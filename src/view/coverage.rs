@@ -50,9 +50,6 @@ pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, Blind
         }
         None => {}
     }
-    if lock.is_unsupported {
-        lost.push((Aspect::Lease, BlindReason::Unsupported));
-    }
     let Phase::Held(tenure) = &lock.phase else { return lost };
     holder(state, lock, &mut lost);
     let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();

@@ -17,9 +17,7 @@ const LOCK_ENDS: [Evidence; 4] =
 
 pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let poll = state.rules.poll_interval;
-    let fresh = is_fresh(lock.seen.map(|s| s.span.done), now, poll)
-        && lock.unreadable.is_none()
-        && !lock.is_unsupported;
+    let fresh = is_fresh(lock.seen.map(|s| s.span.done), now, poll) && lock.unreadable.is_none();
     let tenure = lock.tenure();
     let lease = lock.lease();
     let lease_micros = lease.map(|(l, _)| l);
@@ -52,7 +50,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         fresh,
         held: match lock.phase {
             Phase::Unseen => None,
-            Phase::Free { .. } if lock.is_unsupported || lock.unreadable.is_some() => None,
+            Phase::Free { .. } if lock.unreadable.is_some() => None,
             Phase::Free { .. } => Some(false),
             Phase::Held(_) => Some(true),
         },

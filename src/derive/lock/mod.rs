@@ -100,8 +100,6 @@ pub struct Lock {
     pub value: Option<Arc<Decoded>>,
     /// The key is there and names no owner.
     pub is_ownerless: bool,
-    /// The key, configured as a lock, is of a type that no format of this version reads.
-    pub is_unsupported: bool,
     /// Ends whose evidence waits for the node's facts.
     pub pending: Vec<PendingEnd>,
     /// Who held it before, and how that ended.
@@ -161,7 +159,6 @@ impl Lock {
             unreadable: None,
             value: None,
             is_ownerless: false,
-            is_unsupported: false,
             pending: Vec::new(),
             previous: None,
             overrun: None,
@@ -196,6 +193,7 @@ impl Lock {
             _ => None,
         };
         if unreadable.is_some() {
+            self.is_ownerless = matches!(found, Found::Present { .. });
             self.unreadable = unreadable;
             return;
         }
@@ -227,7 +225,6 @@ impl Lock {
                 self.change_owner(None, is_broken, c, workers, fx);
             }
         }
-        self.is_unsupported = self.is_ownerless && self.rules.by_key && self.tenure().is_none();
         self.account_free(is_broken, c);
         self.seen = Some(c.seen);
         self.judge_lease(c, fx);
