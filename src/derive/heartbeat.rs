@@ -34,6 +34,8 @@ pub struct Heartbeat {
     /// First advance after a loss; the loss is over for good with the next one soon after.
     returning: Option<Mono>,
     returned: bool,
+    /// The last advance ended a loss: two such running are a slow heart, not a pause.
+    ended_loss: bool,
     /// The last read's failure, if it failed.
     pub failed: bool,
 }
@@ -97,9 +99,11 @@ impl Heartbeat {
 
     fn advance(&mut self, span: Span, broken: bool, rules: BeatRules) {
         let frozen_after = self.frozen_after(rules);
-        if let Some(before) = self.last_advance.filter(|_| !broken && self.loss.is_none()) {
+        let ends_loss = self.loss.is_some();
+        let is_slow = std::mem::replace(&mut self.ended_loss, ends_loss) && ends_loss;
+        if let Some(before) = self.last_advance.filter(|_| !broken) {
             let gap = span.done.secs_since(before);
-            if self.advances > 0 && gap <= frozen_after {
+            if self.advances > 0 && (is_slow || (!ends_loss && gap <= frozen_after)) {
                 if self.gaps.len() == GAPS {
                     self.gaps.pop_front();
                 }
@@ -171,9 +175,15 @@ impl Heartbeat {
         self.loss
     }
 
-    /// Whether a loss ended and a second advance came soon after the first.
+    /// Whether a loss ended and a second advance came soon after the first; or nothing is known of this source, as
+    /// after a reload that changed it, so that nothing can be held against the worker.
     pub fn has_returned(&self) -> bool {
-        self.returned
+        self.returned || self.last_advance.is_none()
+    }
+
+    /// End of the last good read.
+    pub fn last_read(&self) -> Option<Mono> {
+        self.last_good.map(|g| g.done)
     }
 
     /// Alive, frozen or unknown.

@@ -22,6 +22,9 @@ use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
 
+/// A node that is polled tells something at least this often, however long it is down.
+const LEAST_PATIENCE: Duration = Duration::from_secs(120);
+
 /// A lock store.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -79,8 +82,10 @@ impl Store {
         self.breaks += 1;
         self.parked =
             std::mem::take(&mut self.locks).into_values().map(|l| (l.name.clone(), l)).collect();
+        // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
+        (self.primary, self.led_by) = (None, None);
         for n in self.nodes.values_mut() {
-            n.connection = None;
+            (n.connection, n.heard, n.is_up) = (None, None, false);
         }
     }
 
@@ -101,16 +106,24 @@ impl Store {
     }
 
     /// A pattern's key was absent for long.
-    pub fn forget(&mut self, key: KeyId) {
-        self.locks.remove(&key);
+    pub fn forget(&mut self, key: KeyId, workers: &mut Workers) {
+        if let Some(lock) = self.locks.remove(&key) {
+            let at = lock.seen.map_or(Mono(0), |s| s.span.done);
+            workers.release(lock.tenure().and_then(|t| t.worker.as_ref()), (self.id, key), at);
+        }
+    }
+
+    /// Nodes that neither answer nor fail are polled no more: announced once and gone, or of an earlier config.
+    fn drop_silent_nodes(&mut self, poll: Duration, now: Mono) {
+        let patience = (poll * 20).max(LEAST_PATIENCE);
+        self.nodes.retain(|_, n| n.heard.is_some_and(|at| now.since(at) <= patience));
     }
 
     /// Once the first sweep under a new id ended, what was not announced again is no longer configured.
     fn drop_parked(&mut self, workers: &mut Workers, at: Mono) {
         for (_, lock) in self.parked.drain() {
-            if let Some(w) = lock.tenure().and_then(|t| t.worker.as_ref()) {
-                workers.detach(w, (lock.store, lock.key), at);
-            }
+            let worker = lock.tenure().and_then(|t| t.worker.as_ref());
+            workers.release(worker, (lock.store, lock.key), at);
         }
     }
 
@@ -192,7 +205,11 @@ impl Store {
             let Some(lock) = self.locks.get_mut(&read.key) else { continue };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let c = ReadContext { seen, offset: batch.offset, clock: &node.clock, poll, pool };
+            let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(&read.found, &c, workers, fx);
+            // Ends that waited too long for facts are given up there and then.
+            self.lease_ends[Evidence::Unknown as usize] +=
+                lock.counts.ends[Evidence::Unknown as usize] - unknown;
         }
     }
 
@@ -266,6 +283,7 @@ impl Store {
     pub fn failed(&mut self, failed: &NodeFailed, fx: &mut Effects) {
         let addr = failed.node.addr.clone();
         let node = self.node(&addr);
+        node.heard = Some(failed.at);
         let was_up = std::mem::replace(&mut node.is_up, false);
         if self.primary.as_ref() == Some(&addr) {
             self.breaks += 1;
@@ -277,12 +295,13 @@ impl Store {
     }
 
     /// A sweep over a node ended.
-    pub fn swept(&mut self, done: &SweepDone, workers: &mut Workers) {
+    pub fn swept(&mut self, done: &SweepDone, poll: Duration, workers: &mut Workers) {
         let addr = done.node.addr.clone();
         self.node(&addr).clock.sweep_ended();
         if self.primary.as_ref() == Some(&addr) {
             self.swept = Some(done.clone());
             self.drop_parked(workers, done.span.done);
+            self.drop_silent_nodes(poll, done.span.done);
         }
     }
 

@@ -90,7 +90,12 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
-        nodes: store.nodes.values().map(|n| node_view(store, n, instant, poll)).collect(),
+        nodes: store
+            .nodes
+            .values()
+            .filter(|n| n.heard.is_some())
+            .map(|n| node_view(store, n, instant, poll))
+            .collect(),
         primaries: store
             .nodes
             .values()

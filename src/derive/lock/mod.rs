@@ -204,6 +204,7 @@ impl Lock {
                 let count = holding.map_or(1, |h| h.count);
                 let is_same = matches!(&self.phase, Phase::Held(t) if t.is_owner(owner));
                 if is_same {
+                    self.attribute(holding.map(|h| &h.owner), c, workers, fx);
                     self.continue_tenure(value, *expiry, count, is_broken, c, workers, fx);
                 } else {
                     let owner = holding.map(|h| h.owner.clone());
@@ -215,6 +216,10 @@ impl Lock {
                 // An owner's key that names no owner any more: somebody wrote something else.
                 self.is_ownerless = !value.holders.is_empty() || self.value.is_some();
                 self.change_owner(None, is_broken, c, workers, fx);
+                if self.rules.by_key {
+                    // Something is there that no format here knows: neither held nor free can be said.
+                    self.unreadable = Some(Unreadable::Unexpected);
+                }
             }
             _ => {
                 self.is_ownerless = false;
