@@ -74,7 +74,7 @@ impl State {
             at,
         );
         self.rules = rules;
-        self.polls.forget_old(at);
+        self.polls.keep_groups(|name| self.rules.groups.iter().any(|g| g.name == name));
     }
 
     /// The workers to watch.
@@ -132,7 +132,8 @@ impl State {
             }
             Observation::SweepDone(d) => {
                 if let Some(s) = self.stores.get_mut(&d.node.store) {
-                    s.swept(d, poll, &mut self.workers);
+                    s.swept(d, &self.rules, &mut self.workers);
+                    self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
                 }
                 self.retire(d.span.done, fx);
             }
@@ -155,7 +156,9 @@ impl State {
     }
 
     fn stop_store(&mut self, id: StoreId) {
-        self.stores.remove(&id);
+        if let Some(store) = self.stores.remove(&id) {
+            self.polls.keep_nodes(&store.name, |_| false);
+        }
         for w in self.workers.by_name.values_mut() {
             w.holds.retain(|(s, _), _| *s != id);
         }

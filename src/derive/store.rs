@@ -10,6 +10,7 @@ use super::holds::Holds;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
 use super::replica::{Compared, Sight};
+use super::state::Rules;
 use super::tenure::{Marks, Seen};
 use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
@@ -47,6 +48,8 @@ pub struct Store {
     /// Locks by key id.
     pub locks: BTreeMap<KeyId, Box<Lock>>,
     /// Locks of an earlier id of this store, until they are announced again.
+    parked_since: Option<Mono>,
+    /// See `parked_since`, the end of the first sweep under the new id.
     parked: HashMap<Arc<str>, Box<Lock>>,
     pools: HashMap<usize, Holds>,
     /// Keys found and not watched.
@@ -69,6 +72,7 @@ impl Store {
             failovers: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
+            parked_since: None,
             parked: HashMap::new(),
             pools: HashMap::new(),
             dropped: Vec::new(),
@@ -80,8 +84,10 @@ impl Store {
     pub fn renumber(&mut self, id: StoreId) {
         self.id = id;
         self.breaks += 1;
-        self.parked =
-            std::mem::take(&mut self.locks).into_values().map(|l| (l.name.clone(), l)).collect();
+        // Reloads may come faster than scans: what an earlier one parked is still waiting.
+        let locks = std::mem::take(&mut self.locks).into_values();
+        self.parked.extend(locks.map(|l| (l.name.clone(), l)));
+        self.parked_since = None;
         // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
         (self.primary, self.led_by) = (None, None);
         for n in self.nodes.values_mut() {
@@ -119,9 +125,12 @@ impl Store {
         self.nodes.retain(|_, n| n.heard.is_some_and(|at| now.since(at) <= patience));
     }
 
-    /// Once the first sweep under a new id ended, what was not announced again is no longer configured.
-    fn drop_parked(&mut self, workers: &mut Workers, at: Mono) {
-        for (_, lock) in self.parked.drain() {
+    /// Once the first sweep under a new id ended, a key of the config that was not announced again is no longer
+    /// configured. A pattern's key may have to be found yet, or be free: it is kept as long as any vanished one.
+    fn drop_parked(&mut self, workers: &mut Workers, at: Mono, retain: Duration) {
+        let since = *self.parked_since.get_or_insert(at);
+        let is_over = at.since(since) >= retain;
+        for (_, lock) in self.parked.extract_if(|_, l| is_over || l.rules.by_key) {
             let worker = lock.tenure().and_then(|t| t.worker.as_ref());
             workers.release(worker, (lock.store, lock.key), at);
         }
@@ -295,13 +304,13 @@ impl Store {
     }
 
     /// A sweep over a node ended.
-    pub fn swept(&mut self, done: &SweepDone, poll: Duration, workers: &mut Workers) {
+    pub fn swept(&mut self, done: &SweepDone, rules: &Rules, workers: &mut Workers) {
         let addr = done.node.addr.clone();
         self.node(&addr).clock.sweep_ended();
         if self.primary.as_ref() == Some(&addr) {
             self.swept = Some(done.clone());
-            self.drop_parked(workers, done.span.done);
-            self.drop_silent_nodes(poll, done.span.done);
+            self.drop_parked(workers, done.span.done, rules.retain);
+            self.drop_silent_nodes(rules.poll_interval, done.span.done);
         }
     }
 

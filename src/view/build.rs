@@ -52,7 +52,7 @@ impl View {
                     poller,
                     target: target.clone(),
                     interval_seconds: r.interval.as_secs_f64(),
-                    duration_seconds: (r.polls > 0).then(|| r.busy.as_secs_f64()),
+                    duration_seconds: (r.polls > 0).then_some(r.busy.as_secs_f64()),
                     last_success_timestamp: r
                         .succeeded
                         .map(|at| now.wall - now.mono.secs_since(at)),

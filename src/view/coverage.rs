@@ -50,7 +50,7 @@ fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
         None => {}
     }
     let Phase::Held(tenure) = &lock.phase else { return lost };
-    holder(state, lock, &mut lost);
+    holder(state, lock, now, &mut lost);
     let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
     if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
         lost.push((Aspect::Renewals, BlindReason::NoHistory));
@@ -58,7 +58,7 @@ fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
     lost
 }
 
-fn holder(state: &State, lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
+fn holder(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindReason)>) {
     let Some(tenure) = lock.tenure() else { return };
     let Some(name) = &tenure.worker else {
         let reason = if lock.rules.holder.is_some() && tenure.owner.is_some() {
@@ -82,6 +82,13 @@ fn holder(state: &State, lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
     let pid = tenure.owner.as_ref().and_then(|o| o.pid);
     if let Some(reason) = process(worker, group, pid) {
         lost.push((Aspect::Process, reason));
+    }
+    // Its sources can be read, and have yet to say something of this tenure.
+    let is_told = lost.iter().any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
+    if !is_told && lock.holder(&state.workers, now).is_none_or(|j| j.liveness == Liveness::Unknown)
+    {
+        let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
+        lost.push((aspect, BlindReason::NoHistory));
     }
 }
 

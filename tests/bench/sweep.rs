@@ -2,6 +2,8 @@
 //! it does to another client's latency. Prints ratios; fails when one is over its bound.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+// Its self-tests and half of its means are for the tests.
+#[allow(unused_imports)]
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -16,9 +18,9 @@ use support::{Exporter, ExporterSetup, RedisServer, wait_until};
 const LOCKS: usize = 10_000;
 const BATCH: usize = 50;
 /// Sweeps of each kind that are compared.
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 11;
 /// Operations of the lock client for each latency distribution.
-const OPERATIONS: usize = 6_000;
+const OPERATIONS: usize = 10_000;
 /// A sweep may take this much of a raw client's.
 const SWEEP_BOUND: f64 = 2.0;
 /// The other client's p99 may be this much of its idle one.
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
     let server = RedisServer::start();
     fill(&server);
     let exporter = ExporterSetup::file(&format!(
-        "poll_interval: 1s\nstores:\n  main:\n    url: {}\n    username: dlock\n    response_timeout: 5s\n    locks:\n      - {{match: 'lock:orders:*', max_locks: {LOCKS}}}\n",
+        "stores:\n  main:\n    url: {}\n    username: dlock\n    response_timeout: 5s\n    locks:\n      - {{match: 'lock:orders:*', max_locks: {LOCKS}}}\n",
         server.url()
     ))
     .password()
@@ -49,7 +51,9 @@ fn main() -> ExitCode {
     println!(
         "| sweep of {LOCKS} locks / raw client, median of {ROUNDS} | {sweep:.2} | {SWEEP_BOUND} |"
     );
-    println!("| other client's p99 at a sweep a second / idle | {latency:.2} | {LATENCY_BOUND} |");
+    println!(
+        "| other client's p99 at the default interval / idle | {latency:.2} | {LATENCY_BOUND} |"
+    );
     println!("| commands a scrape causes on the server | {scrape} | 0 |");
     if sweep <= SWEEP_BOUND && latency <= LATENCY_BOUND && scrape == 0 {
         ExitCode::SUCCESS
@@ -227,7 +231,7 @@ fn commands_of_scrapes(server: &RedisServer, exporter: &Exporter) -> u64 {
             exporter.get("/metrics");
         }
         let (_, _) = wait_until("the span is over", Duration::from_secs(30), || {
-            (clock::mono().since(begun) > Duration::from_secs(6)).then_some(())
+            (clock::mono().since(begun) > Duration::from_secs(8)).then_some(())
         });
         processed() - before
     };

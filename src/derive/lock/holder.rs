@@ -78,13 +78,11 @@ impl Lock {
                 judged.liveness = judged.liveness.min(processes.liveness());
             }
             // Where the token names the pid, the process must be older than the tenure; where only the worker is
-            // named, or the token may have come back, older than the last write that it can have made.
+            // named, or the token may be used again, older than the last write that it can have made.
             let kind = self.rules.token.unwrap_or(tenure.value.tokens);
-            let bound = if owner.pid.is_some() && kind == TokenKind::PerAcquire {
-                tenure.first.span.done
-            } else {
-                tenure.write.shown.span.done
-            };
+            let is_pid_bound = owner.pid.is_some() && kind == TokenKind::PerAcquire;
+            let bound =
+                if is_pid_bound { tenure.first.span.done } else { tenure.write.shown.span.done };
             let replaced = tenure.replaced.or_else(|| {
                 processes.all_started_after(bound).map(|at| Loss { since: at, shown: at })
             });
@@ -105,8 +103,8 @@ impl Lock {
     ) {
         let now = c.seen.span.done;
         let Some(judged) = self.holder(workers, now) else {
-            self.signal(Signal::HolderStale, Some(false), now, "", fx);
-            self.signal(Signal::RenewalAfterLostLiveness, Some(false), now, "", fx);
+            self.signal(Signal::HolderStale, Some(false), now, String::new, fx);
+            self.signal(Signal::RenewalAfterLostLiveness, Some(false), now, String::new, fx);
             return;
         };
         self.latch_replacement(judged);
@@ -159,15 +157,15 @@ impl Lock {
         // Who let go early need not live until the lease is over.
         let (is_stale, is_after) =
             if tenure.shortened { (false, false) } else { (is_stale, is_after) };
-        let detail = format!("its holder is {}", judged.liveness.as_str());
+        let liveness = judged.liveness.as_str();
         // renewal_after implies stale: while a heartbeat's return is not confirmed, both stay.
         let stale = can_judge.then_some(is_stale || is_after);
         let after =
             can_judge.then_some(is_after).filter(|is_after| *is_after || !is_token_ambiguous);
-        self.signal(Signal::HolderStale, stale, now, &detail, fx);
-        let detail =
-            format!("the lease was renewed although its holder is {}", judged.liveness.as_str());
-        self.signal(Signal::RenewalAfterLostLiveness, after, now, &detail, fx);
+        let detail = || format!("its holder is {liveness}");
+        self.signal(Signal::HolderStale, stale, now, detail, fx);
+        let detail = || format!("the lease was renewed although its holder is {liveness}");
+        self.signal(Signal::RenewalAfterLostLiveness, after, now, detail, fx);
     }
 
     /// The first look that can show a loss which concerns this tenure.

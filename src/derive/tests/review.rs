@@ -7,8 +7,12 @@ use super::sim::{Sim, in_state, rules, running};
 use crate::config::{LockRules, Pattern, ProcessSource, SeriesTier, TokenKind, WorkerGroup};
 use crate::derive::workers::Workers;
 use crate::derive::{Effects, Signal};
+use crate::observe::lock::{Decoded, Shape};
+use crate::observe::node::{NodeRef, SweepDone};
+use crate::observe::poll::PollDone;
 use crate::observe::worker::{ProcessRead, ProcessSeen, ProcessState};
-use crate::observe::{KeyId, Mono, Owner, Span, StoreId, Token};
+use crate::observe::*;
+use crate::view::{Aspect, BlindReason};
 
 const POLL: u64 = 500;
 const LEASE: i64 = 6_000;
@@ -128,12 +132,12 @@ fn a_reload_without_the_heartbeat_ends_what_it_proved() {
     s.beat();
     s.acquire("w:1", LEASE);
     let renew = |s: &mut Sim| {
-        if s.ms % 2_000 == 0 {
+        if s.ms.is_multiple_of(2_000) {
             s.renew("w:1", LEASE);
         }
     };
     for _ in 0..100 {
-        if s.ms % 500 == 0 {
+        if s.ms.is_multiple_of(500) {
             s.beat();
         }
         renew(&mut s);
@@ -283,4 +287,98 @@ fn workers_that_hold_nothing_make_room_and_nothing_is_kept_for_ever() {
         w.release(None, key(n), at(n));
     }
     assert_eq!(w.dropped.len(), 0);
+}
+
+fn reload(s: &mut Sim) {
+    let at = s.now();
+    s.step(Observation::StoreStarted { store: StoreId(1), name: "main".into(), at });
+}
+
+#[test]
+fn a_patterns_lock_keeps_its_counters_until_the_scan_finds_it_again() {
+    let mut s = Sim::new(POLL, None, LockRules { by_key: false, ..rules() });
+    s.advance(1_000);
+    for n in 0..5 {
+        s.acquire(&format!("w:{n}"), 1_000);
+        s.advance(2_000);
+    }
+    let before = s.lock().counts.acquisitions;
+    assert!(before >= 4);
+    reload(&mut s);
+    reload(&mut s);
+    s.advance(10_000);
+    s.announce();
+    s.acquire("w:9", 1_000);
+    s.advance(500);
+    assert!(s.lock().counts.acquisitions >= before);
+    // But not for ever: whatever it counted is gone, as after any retention.
+    reload(&mut s);
+    s.advance(3_700_000);
+    s.counters.clear();
+    s.announce();
+    assert_eq!(s.state.stores[&StoreId(1)].locks[&KeyId(0)].counts.acquisitions, 0);
+}
+
+#[test]
+fn another_address_is_followed_after_a_reload_and_the_old_one_is_forgotten() {
+    let mut s = Sim::new(POLL, None, rules());
+    s.advance(2_000);
+    reload(&mut s);
+    let node = NodeRef { store: StoreId(1), addr: "other:6379".into() };
+    let span = Span { sent: s.now(), done: s.now() };
+    s.step(Observation::Batch(BatchRead {
+        node: node.clone(),
+        connection: 1,
+        span,
+        time: ServerTime::from_ms(s.server_ms()),
+        role: Role::Master,
+        offset: None,
+        reads: vec![],
+    }));
+    let target: Arc<str> = "main/redis:6379".into();
+    s.step(Observation::Poll(PollDone {
+        poller: "redis",
+        target: target.clone(),
+        interval: Duration::from_secs(1),
+        span,
+        busy: Duration::ZERO,
+        failure: None,
+    }));
+    s.step(Observation::SweepDone(SweepDone { node, span, busy: Duration::ZERO }));
+    let store = &s.state.stores[&StoreId(1)];
+    assert_eq!(store.primary.as_deref(), Some("other:6379"));
+    assert_eq!((store.nodes.len(), store.failovers), (1, 0));
+    assert!(!s.state.polls.records.contains_key(&("redis", target)));
+}
+
+#[test]
+fn a_key_that_no_format_knows_is_neither_held_nor_free() {
+    let mut s = Sim::new(POLL, None, rules());
+    s.advance(1_000);
+    s.acquire("w:1", LEASE);
+    s.advance(1_000);
+    assert!(s.lock().fresh);
+    s.key = None;
+    let span = Span { sent: s.now(), done: s.now() };
+    let value = Arc::new(Decoded {
+        shape: Shape::Hash,
+        format: "unknown",
+        tokens: TokenKind::Reusable,
+        default_lease: None,
+        always_renews: None,
+        holders: vec![],
+    });
+    let found = Found::Present { value, expiry: Expiry::Never };
+    s.step(Observation::Batch(BatchRead {
+        node: NodeRef { store: StoreId(1), addr: "redis:6379".into() },
+        connection: s.connection,
+        span,
+        time: ServerTime::from_ms(s.server_ms()),
+        role: Role::Master,
+        offset: None,
+        reads: vec![KeyRead { key: KeyId(0), found }],
+    }));
+    let lock = s.lock();
+    assert!(!lock.fresh);
+    assert_eq!(lock.coverage_lost, [(Aspect::Lease, BlindReason::Unsupported)]);
 }

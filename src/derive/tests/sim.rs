@@ -53,7 +53,7 @@ pub struct Sim {
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
     /// Highest value every counter had; they must never fall.
-    counters: Vec<u64>,
+    pub counters: Vec<u64>,
 }
 
 pub fn rules() -> LockRules {
@@ -148,7 +148,7 @@ impl Sim {
         self.announce();
     }
 
-    fn announce(&mut self) {
+    pub fn announce(&mut self) {
         self.step(Observation::StoreStarted { store: STORE, name: "main".into(), at: self.now() });
         self.step(Observation::KeyWatched(KeyWatched {
             store: STORE,

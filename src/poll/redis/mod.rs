@@ -35,7 +35,6 @@ mod slots;
 mod store;
 mod supervisor;
 mod sweep;
-mod tls;
 mod typing;
 
 pub use parts::{PartRequest, PartValue, PartsFailed, PartsReply};
