@@ -1,4 +1,4 @@
-//! Series of one lock. A lock that was not read lately, or that is to have no series, gets none.
+//! Series of one lock. A lock that was not read lately has only its coverage; one that is to have no series has none.
 
 use crate::config::SeriesTier;
 use crate::expose::catalogue::{Family, lock as cat, store};
@@ -15,6 +15,11 @@ const EXPIRED_STATES: [Liveness; 3] = [Liveness::Alive, Liveness::Stopped, Liven
 /// Adds the lock's series.
 pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
     let Some(tier) = lock.tier else { return };
+    // Told above all while the lock cannot be read: it is what explains the gap.
+    for (aspect, reason) in &lock.coverage_lost {
+        let labels = [store, &lock.name, aspect.as_str(), reason.as_str()];
+        sheet.add(&store::COVERAGE_LOST, labels, 1.0);
+    }
     if !lock.fresh {
         return;
     }
@@ -27,10 +32,6 @@ pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
     for (addr, kind) in &lock.divergences {
         let labels = [store, &lock.name, addr, kind.as_str()];
         sheet.add(&cat::REPLICA_LOCK_DIVERGED, labels, 1.0);
-    }
-    for (aspect, reason) in &lock.coverage_lost {
-        let labels = [store, &lock.name, aspect.as_str(), reason.as_str()];
-        sheet.add(&store::COVERAGE_LOST, labels, 1.0);
     }
 }
 
