@@ -37,6 +37,8 @@ pub struct Heartbeat {
     returned: bool,
     /// Why the last read failed, if it did.
     pub failure: Option<FailReason>,
+    /// The last advance ended a loss: two such running are a slow heart, not a pause.
+    ended_loss: bool,
 }
 
 /// What the config and the poll interval say.
@@ -98,9 +100,11 @@ impl Heartbeat {
 
     fn advance(&mut self, span: Span, broken: bool, rules: BeatRules) {
         let frozen_after = self.frozen_after(rules);
-        if let Some(before) = self.last_advance.filter(|_| !broken && self.loss.is_none()) {
+        let ends_loss = self.loss.is_some();
+        let is_slow = std::mem::replace(&mut self.ended_loss, ends_loss) && ends_loss;
+        if let Some(before) = self.last_advance.filter(|_| !broken) {
             let gap = span.done.secs_since(before);
-            if self.advances > 0 && gap <= frozen_after {
+            if self.advances > 0 && (is_slow || (!ends_loss && gap <= frozen_after)) {
                 if self.gaps.len() == GAPS {
                     self.gaps.pop_front();
                 }
@@ -162,11 +166,6 @@ impl Heartbeat {
         Some(self.last_good?.sent.secs_since(self.last_advance?).max(0.0))
     }
 
-    /// The last good read.
-    pub fn last_good(&self) -> Option<Span> {
-        self.last_good
-    }
-
     /// End of the read that showed the last advance.
     pub fn last_advance(&self) -> Option<Mono> {
         self.last_advance
@@ -177,9 +176,15 @@ impl Heartbeat {
         self.loss
     }
 
-    /// Whether a loss ended and a second advance came soon after the first.
+    /// Whether a loss ended and a second advance came soon after the first; or nothing is known of this source, as
+    /// after a reload that changed it, so that nothing can be held against the worker.
     pub fn has_returned(&self) -> bool {
-        self.returned
+        self.returned || self.last_advance.is_none()
+    }
+
+    /// End of the last good read.
+    pub fn last_read(&self) -> Option<Mono> {
+        self.last_good.map(|g| g.done)
     }
 
     /// Alive, frozen or unknown.

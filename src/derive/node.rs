@@ -30,8 +30,8 @@ pub struct Node {
     pub unsafe_until: Option<Mono>,
     /// Comparisons of locks with this replica: tried, not decided.
     pub confirmations: (u64, u64),
-    /// The last read of anything on it.
-    pub last: Option<Span>,
+    /// When it last answered or failed; `None` for one of an earlier config that nobody spoke of since.
+    pub heard: Option<Mono>,
 }
 
 /// An outage of a node.
@@ -68,7 +68,7 @@ impl Node {
             restarts: 0,
             unsafe_until: None,
             confirmations: (0, 0),
-            last: None,
+            heard: None,
         }
     }
 
@@ -76,7 +76,7 @@ impl Node {
     pub fn answered(&mut self, connection: u64, role: Role, span: Span) -> bool {
         self.is_up = true;
         self.role = role;
-        self.last = Some(span);
+        self.heard = Some(span.done);
         self.connection.replace(connection).is_some_and(|before| before != connection)
     }
 

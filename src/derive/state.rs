@@ -74,7 +74,7 @@ impl State {
             at,
         );
         self.rules = rules;
-        self.polls.forget_old(at);
+        self.polls.keep_groups(|name| self.rules.groups.iter().any(|g| g.name == name));
     }
 
     /// The workers to watch.
@@ -107,7 +107,7 @@ impl State {
             }
             Observation::KeyForgotten { store, key } => {
                 if let Some(s) = self.stores.get_mut(store) {
-                    s.forget(*key);
+                    s.forget(*key, &mut self.workers);
                 }
             }
             Observation::KeysDropped { store, counts } => {
@@ -132,7 +132,8 @@ impl State {
             }
             Observation::SweepDone(d) => {
                 if let Some(s) = self.stores.get_mut(&d.node.store) {
-                    s.swept(d, &mut self.workers);
+                    s.swept(d, &self.rules, &mut self.workers);
+                    self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
                 }
                 self.retire(d.span.done, fx);
             }
@@ -155,9 +156,11 @@ impl State {
     }
 
     fn stop_store(&mut self, id: StoreId) {
-        self.stores.remove(&id);
+        if let Some(store) = self.stores.remove(&id) {
+            self.polls.keep_nodes(&store.name, |_| false);
+        }
         for w in self.workers.by_name.values_mut() {
-            w.holds.retain(|(s, _)| *s != id);
+            w.holds.retain(|(s, _), _| *s != id);
         }
         self.workers.dropped.retain(|(s, _), ()| *s != id);
     }
@@ -239,7 +242,7 @@ impl State {
     /// Judges the locks of a worker after a look at it.
     fn look(&mut self, worker: &str, source: LivenessSource, span: Span, fx: &mut Effects) {
         let Some(w) = self.workers.by_name.get(worker) else { return };
-        let holds: Vec<(StoreId, KeyId)> = w.holds.iter().copied().collect();
+        let holds: Vec<(StoreId, KeyId)> = w.holds.keys().copied().collect();
         for (store, key) in holds {
             if let Some(lock) = self.stores.get_mut(&store).and_then(|s| s.locks.get_mut(&key)) {
                 lock.judge_holder_at_look(source, span, &self.workers, fx);

@@ -10,6 +10,7 @@ use super::holds::Holds;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
 use super::replica::{Compared, Sight};
+use super::state::Rules;
 use super::tenure::{Marks, Seen};
 use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
@@ -21,6 +22,9 @@ use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
+
+/// A node that is polled tells something at least this often, however long it is down.
+const LEAST_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A lock store.
 #[derive(Clone, Debug)]
@@ -44,6 +48,8 @@ pub struct Store {
     /// Locks by key id.
     pub locks: BTreeMap<KeyId, Box<Lock>>,
     /// Locks of an earlier id of this store, until they are announced again.
+    parked_since: Option<Mono>,
+    /// See `parked_since`, the end of the first sweep under the new id.
     parked: HashMap<Arc<str>, Box<Lock>>,
     pools: HashMap<usize, Holds>,
     /// Keys found and not watched.
@@ -66,6 +72,7 @@ impl Store {
             failovers: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
+            parked_since: None,
             parked: HashMap::new(),
             pools: HashMap::new(),
             dropped: Vec::new(),
@@ -77,10 +84,14 @@ impl Store {
     pub fn renumber(&mut self, id: StoreId) {
         self.id = id;
         self.breaks += 1;
-        self.parked =
-            std::mem::take(&mut self.locks).into_values().map(|l| (l.name.clone(), l)).collect();
+        // Reloads may come faster than scans: what an earlier one parked is still waiting.
+        let locks = std::mem::take(&mut self.locks).into_values();
+        self.parked.extend(locks.map(|l| (l.name.clone(), l)));
+        self.parked_since = None;
+        // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
+        (self.primary, self.led_by) = (None, None);
         for n in self.nodes.values_mut() {
-            n.connection = None;
+            (n.connection, n.heard, n.is_up) = (None, None, false);
         }
     }
 
@@ -101,16 +112,27 @@ impl Store {
     }
 
     /// A pattern's key was absent for long.
-    pub fn forget(&mut self, key: KeyId) {
-        self.locks.remove(&key);
+    pub fn forget(&mut self, key: KeyId, workers: &mut Workers) {
+        if let Some(lock) = self.locks.remove(&key) {
+            let at = lock.seen.map_or(Mono(0), |s| s.span.done);
+            workers.release(lock.tenure().and_then(|t| t.worker.as_ref()), (self.id, key), at);
+        }
     }
 
-    /// Once the first sweep under a new id ended, what was not announced again is no longer configured.
-    fn drop_parked(&mut self, workers: &mut Workers, at: Mono) {
-        for (_, lock) in self.parked.drain() {
-            if let Some(w) = lock.tenure().and_then(|t| t.worker.as_ref()) {
-                workers.detach(w, (lock.store, lock.key), at);
-            }
+    /// Nodes that neither answer nor fail are polled no more: announced once and gone, or of an earlier config.
+    fn drop_silent_nodes(&mut self, poll: Duration, now: Mono) {
+        let patience = (poll * 20).max(LEAST_PATIENCE);
+        self.nodes.retain(|_, n| n.heard.is_some_and(|at| now.since(at) <= patience));
+    }
+
+    /// Once the first sweep under a new id ended, a key of the config that was not announced again is no longer
+    /// configured. A pattern's key may have to be found yet, or be free: it is kept as long as any vanished one.
+    fn drop_parked(&mut self, workers: &mut Workers, at: Mono, retain: Duration) {
+        let since = *self.parked_since.get_or_insert(at);
+        let is_over = at.since(since) >= retain;
+        for (_, lock) in self.parked.extract_if(|_, l| is_over || l.rules.by_key) {
+            let worker = lock.tenure().and_then(|t| t.worker.as_ref());
+            workers.release(worker, (lock.store, lock.key), at);
         }
     }
 
@@ -192,7 +214,11 @@ impl Store {
             let Some(lock) = self.locks.get_mut(&read.key) else { continue };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let c = ReadContext { seen, offset: batch.offset, clock: &node.clock, poll, pool };
+            let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(&read.found, &c, workers, fx);
+            // Ends that waited too long for facts are given up there and then.
+            self.lease_ends[Evidence::Unknown as usize] +=
+                lock.counts.ends[Evidence::Unknown as usize] - unknown;
         }
     }
 
@@ -265,21 +291,24 @@ impl Store {
     /// A node could not be used. The poller tells of it.
     pub fn failed(&mut self, failed: &NodeFailed) {
         let addr = failed.node.addr.clone();
-        self.node(&addr).failed(failed);
+        let node = self.node(&addr);
+        node.heard = Some(failed.at);
+        node.failed(failed);
         if self.primary.as_ref() == Some(&addr) {
             self.breaks += 1;
         }
     }
 
     /// A sweep over a node ended.
-    pub fn swept(&mut self, done: &SweepDone, workers: &mut Workers) {
+    pub fn swept(&mut self, done: &SweepDone, rules: &Rules, workers: &mut Workers) {
         let addr = done.node.addr.clone();
         let node = self.node(&addr);
         node.failure = None;
         node.clock.sweep_ended();
         if self.primary.as_ref() == Some(&addr) {
             self.swept = Some(done.clone());
-            self.drop_parked(workers, done.span.done);
+            self.drop_parked(workers, done.span.done, rules.retain);
+            self.drop_silent_nodes(rules.poll_interval, done.span.done);
         }
     }
 

@@ -91,7 +91,12 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
-        nodes: store.nodes.values().map(|n| node_view(store, n, instant, poll)).collect(),
+        nodes: store
+            .nodes
+            .values()
+            .filter(|n| n.heard.is_some())
+            .map(|n| node_view(store, n, instant, poll))
+            .collect(),
         primaries: store
             .nodes
             .values()
@@ -197,7 +202,8 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
         }
     }
     let beat = &worker.heartbeat;
-    let has_beat = group.heartbeat.is_some() && beat.was_seen() && fresh(beat.last_good());
+    let has_beat =
+        group.heartbeat.is_some() && beat.was_seen() && is_fresh(beat.last_read(), now, poll);
     if has_beat && beat.is_threshold_sane(rules) {
         let lost = beat.loss().map(|l| now.secs_since(l.since).max(0.0));
         sources.push((LivenessSource::Heartbeat, lost.is_none(), lost));

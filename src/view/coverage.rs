@@ -50,8 +50,12 @@ pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, Blind
         }
         None => {}
     }
+    // What is known of its holder is of before.
     let Phase::Held(tenure) = &lock.phase else { return lost };
-    holder(state, lock, &mut lost);
+    if lock.unreadable.is_some() {
+        return lost;
+    }
+    holder(state, lock, now, &mut lost);
     let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
     if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
         lost.push((Aspect::Renewals, BlindReason::NoHistory));
@@ -74,7 +78,7 @@ fn source_reason(reason: FailReason) -> BlindReason {
     }
 }
 
-fn holder(state: &State, lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
+fn holder(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindReason)>) {
     let Some(tenure) = lock.tenure() else { return };
     let Some(name) = &tenure.worker else {
         let reason = if lock.rules.holder.is_some() && tenure.owner.is_some() {
@@ -98,6 +102,13 @@ fn holder(state: &State, lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
     let pid = tenure.owner.as_ref().and_then(|o| o.pid);
     if let Some(reason) = process(worker, group, pid) {
         lost.push((Aspect::Process, reason));
+    }
+    // Its sources can be read, and have yet to say something of this tenure.
+    let is_told = lost.iter().any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
+    if !is_told && lock.holder(&state.workers, now).is_none_or(|j| j.liveness == Liveness::Unknown)
+    {
+        let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
+        lost.push((aspect, BlindReason::NoHistory));
     }
 }
 

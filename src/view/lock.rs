@@ -21,7 +21,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let tenure = lock.tenure();
     let lease = lock.lease();
     let lease_micros = lease.map(|(l, _)| l);
-    let judged = lock.holder(&state.workers);
+    let judged = lock.holder(&state.workers, now);
     let last = lock.seen;
     let written = tenure.map(|t| t.write.made_at(lease_micros));
     let expiry = tenure.and_then(|t| match t.expiry {

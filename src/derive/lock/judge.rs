@@ -75,6 +75,7 @@ impl Lock {
             || self.overdue_until.is_some_and(|until| now < until);
         let value = match &self.phase {
             _ if is_up => Some(true),
+            Phase::Held(t) if t.shortened => Some(false),
             Phase::Held(_) => threshold.map(|_| false),
             _ => Some(false),
         };

@@ -208,6 +208,7 @@ impl Lock {
                 let count = holding.map_or(1, |h| h.count);
                 let is_same = matches!(&self.phase, Phase::Held(t) if t.is_owner(owner));
                 if is_same {
+                    self.attribute(holding.map(|h| &h.owner), c, workers, fx);
                     self.continue_tenure(value, *expiry, count, is_broken, c, workers, fx);
                 } else {
                     let owner = holding.map(|h| h.owner.clone());
