@@ -14,6 +14,7 @@ fn rules(format: Option<&str>, holder: Option<&str>) -> LockRules {
         series: SeriesTier::Full,
         always_held: false,
         holder: holder.map(|p| Pattern(regex::bytes::Regex::new(p).unwrap())),
+        by_key: true,
     }
 }
 

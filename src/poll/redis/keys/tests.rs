@@ -12,6 +12,7 @@ fn rules() -> Arc<LockRules> {
         series: SeriesTier::Full,
         always_held: false,
         holder: None,
+        by_key: true,
     })
 }
 

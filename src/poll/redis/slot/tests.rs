@@ -14,6 +14,7 @@ fn slot() -> Slot {
         series: SeriesTier::Full,
         always_held: false,
         holder: None,
+        by_key: true,
     });
     let keys = LockKeys::One { name: "a".into(), key: b"a".to_vec() };
     let (keys, _) = Keys::new(StoreId(0), &[LockConfig { keys, rules }]);

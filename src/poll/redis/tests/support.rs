@@ -151,6 +151,7 @@ pub fn rules() -> Arc<LockRules> {
         series: SeriesTier::Full,
         always_held: false,
         holder: None,
+        by_key: true,
     })
 }
 
