@@ -6,8 +6,13 @@
 mod support;
 
 mod clients;
+mod controls;
 mod daemon;
 mod false_alarms;
+mod heartbeats;
 mod layering;
 mod outage;
+mod processes;
+mod replicas;
 mod stale_holder;
+mod tls;
