@@ -9,7 +9,7 @@ use config::builder::DefaultState;
 use config::{ConfigBuilder, ConfigError, File, FileFormat, Value, ValueKind};
 
 use super::env::{self, Resolved};
-use super::load::Input;
+use super::input::Input;
 use super::mistake::Report;
 use super::schema::TOP;
 use super::unknown;

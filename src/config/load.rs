@@ -1,26 +1,12 @@
 //! The one way to a configuration: file or flags, the environment over them, then the readers. Either all of it is
 //! right or every mistake is told. Opens the files that are named and nothing else.
 
-use std::path::PathBuf;
-
 use super::cursor::Cursor;
+use super::input::Input;
 use super::layers;
 use super::mistake::{Mistakes, Report};
 use super::model::Config;
 use super::{env, read, schema};
-
-/// What a configuration is made of. It may hold passwords and has no `Debug` for that reason.
-#[derive(Clone, Default)]
-pub struct Input {
-    /// The YAML file, if one is given.
-    pub file: Option<PathBuf>,
-    /// Server for a start without a file; it is called `main`.
-    pub redis_url: Option<String>,
-    /// SCAN patterns of the locks for a start without a file.
-    pub lock_patterns: Vec<String>,
-    /// The environment: `DLOCK__STORES__MAIN__LOCKS__0__LEASE` overrides `stores.main.locks[0].lease`.
-    pub env: Vec<(String, String)>,
-}
 
 /// Makes the configuration, or tells every mistake in it.
 pub fn load(input: &Input) -> Result<Config, Mistakes> {

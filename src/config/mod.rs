@@ -4,6 +4,7 @@
 mod checks;
 mod cursor;
 mod env;
+mod input;
 mod layers;
 mod load;
 mod mistake;
@@ -19,7 +20,8 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-pub use load::{Input, load};
+pub use input::Input;
+pub use load::load;
 pub use mistake::{Mistake, Mistakes};
 pub use model::*;
 pub use selector::MetricSelector;

@@ -134,8 +134,8 @@ pub enum LockKeys {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTemplate(pub String);
 
-/// What the config says of a lock.
-#[derive(Clone, Debug, PartialEq)]
+/// What the config says of a lock. The default is what a `match` without more says.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LockRules {
     /// Which format to decode with; `None` detects it.
     pub format: Option<String>,
@@ -169,11 +169,12 @@ pub enum TokenKind {
 }
 
 /// Which series a lock or worker has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SeriesTier {
     /// Core series, and only while (and for `retain` after) a signal is up.
     Flagged,
     /// Core series.
+    #[default]
     Core,
     /// All series.
     Full,

@@ -112,6 +112,11 @@ impl Replica {
         Some(Compared::Decided)
     }
 
+    /// Whether something was decided within the last four polls.
+    pub fn is_decided(&self, now: Mono, poll: std::time::Duration) -> bool {
+        self.decided.is_some_and(|d| now.since(d) <= poll * 4)
+    }
+
     /// A view taken before a break proves nothing after it.
     pub fn forget_pending(&mut self) {
         self.pending = None;

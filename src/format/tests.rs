@@ -1,20 +1,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::SeriesTier;
 
 fn rules(format: Option<&str>, holder: Option<&str>) -> LockRules {
     LockRules {
         format: format.map(Into::into),
-        lease: None,
-        max_hold: None,
-        token: None,
-        renewed: None,
-        ends_by_expiry: false,
-        series: SeriesTier::Full,
-        always_held: false,
         holder: holder.map(|p| Pattern(regex::bytes::Regex::new(p).unwrap())),
-        by_key: true,
+        ..LockRules::default()
     }
 }
 

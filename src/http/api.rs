@@ -7,8 +7,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
 use super::body::counted;
-use super::metrics::busy;
-use super::router::Shared;
+use super::shared::{Shared, busy};
 use crate::expose::json;
 
 /// All locks, stores and workers.

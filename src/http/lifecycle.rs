@@ -9,8 +9,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::metrics::too_old;
-use super::router::Shared;
+use super::shared::{Shared, too_old};
 use crate::clock;
 
 /// A reload reads a few files; one that takes longer hangs on a file system, and its caller should know.

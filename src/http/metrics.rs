@@ -1,13 +1,13 @@
 //! `/metrics`: the last snapshot as text.
 
 use axum::extract::State;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::accept;
 use super::body::counted;
-use super::router::Shared;
+use super::shared::{Shared, busy, too_old};
 use crate::clock;
 use crate::expose;
 
@@ -44,17 +44,4 @@ pub async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Respon
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
-}
-
-/// Why nothing is shown of a snapshot that is too old.
-pub fn too_old(age: f64) -> String {
-    format!(
-        "The last snapshot is {age:.1} s old, more than ten polls: the exporter itself is stuck.\n"
-    )
-}
-
-/// Refuses work for now.
-pub fn busy(why: &'static str) -> Response {
-    let retry = [(RETRY_AFTER, "1")];
-    (StatusCode::SERVICE_UNAVAILABLE, retry, why).into_response()
 }

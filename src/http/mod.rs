@@ -19,12 +19,14 @@ mod metrics;
 mod page;
 mod router;
 mod serve;
+mod shared;
 mod telemetry_path;
 
 #[cfg(test)]
 mod tests;
 
 pub use listen::bind;
-pub use router::{AppState, ReadyCheck, ReloadRequest, router};
+pub use router::router;
 pub use serve::serve;
+pub use shared::{AppState, ReadyCheck, ReloadRequest};
 pub use telemetry_path::TelemetryPath;

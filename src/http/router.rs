@@ -1,59 +1,18 @@
 //! Which path is answered by what, and what every answer has in common.
 
-use std::sync::Arc;
-
-use arc_swap::ArcSwap;
 use axum::Router;
 use axum::http::header::{HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{StatusCode, Uri};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::{TelemetryPath, api, lifecycle, metrics, page};
-use crate::expose::Rendered;
-
-/// Says whether every poller has had its first try; the text says what is missing.
-pub type ReadyCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-
-/// A wish for a reload; the answer is the real outcome, with every mistake as text.
-pub type ReloadRequest = oneshot::Sender<Result<(), String>>;
-
-/// Scrapes at a time, as in Prometheus' own exporters.
-const SCRAPES: usize = 40;
-
-/// Pages and API documents at a time; each can take much more work than a scrape.
-const PAGES: usize = 10;
-
-/// What the routes answer from.
-#[derive(Clone)]
-pub struct AppState {
-    /// The last snapshot.
-    pub snapshot: Arc<ArcSwap<Rendered>>,
-    /// For `/-/ready`.
-    pub ready: ReadyCheck,
-    /// For `/-/reload`.
-    pub reload: mpsc::Sender<ReloadRequest>,
-    /// Where the metrics are.
-    pub telemetry_path: TelemetryPath,
-}
-
-/// [`AppState`] and the places for answers in work.
-#[derive(Clone)]
-pub(super) struct Shared {
-    pub app: AppState,
-    pub scrapes: Arc<Semaphore>,
-    pub pages: Arc<Semaphore>,
-}
+use super::shared::{AppState, Shared};
+use super::{api, lifecycle, metrics, page};
 
 /// All routes.
 pub fn router(state: AppState) -> Router {
-    routes(Shared {
-        app: state,
-        scrapes: Arc::new(Semaphore::new(SCRAPES)),
-        pages: Arc::new(Semaphore::new(PAGES)),
-    })
+    routes(Shared::new(state))
 }
 
 pub(super) fn routes(shared: Shared) -> Router {

@@ -9,6 +9,7 @@ pub mod part;
 pub mod process;
 pub mod redis;
 pub mod source;
+mod tls;
 pub mod workers;
 
 use std::sync::Arc;

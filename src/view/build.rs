@@ -1,9 +1,9 @@
 //! Makes a [`View`] from the state. What is older than three intervals is left out here, once, for every reader.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::coverage;
+use super::fresh::is_fresh;
 use super::lock::lock_view;
 use super::{NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView};
 use crate::config::SeriesTier;
@@ -52,7 +52,7 @@ impl View {
                     poller,
                     target: target.clone(),
                     interval_seconds: r.interval.as_secs_f64(),
-                    duration_seconds: (r.polls > 0).then(|| r.busy.as_secs_f64()),
+                    duration_seconds: (r.polls > 0).then_some(r.busy.as_secs_f64()),
                     last_success_timestamp: r
                         .succeeded
                         .map(|at| now.wall - now.mono.secs_since(at)),
@@ -62,12 +62,6 @@ impl View {
                 .collect(),
         }
     }
-}
-
-/// Whether something last read then may still be shown.
-pub(super) fn is_fresh(done: Option<Mono>, now: Mono, poll: Duration) -> bool {
-    // A sweep is paced over a part of its interval, and a snapshot is taken after it: half an interval of grace.
-    done.is_some_and(|d| now.since(d) <= poll * 3 + poll / 2)
 }
 
 fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
@@ -233,9 +227,4 @@ fn process_view(processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
         cpu_seconds: p.cpu.as_secs_f64(),
         frozen: p.frozen,
     })
-}
-
-/// Text for a worker without a name.
-pub(super) fn no_worker() -> Arc<str> {
-    "".into()
 }

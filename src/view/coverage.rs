@@ -1,6 +1,6 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
-use super::build::is_fresh;
+use super::fresh::is_fresh;
 use super::{Aspect, BlindReason};
 use crate::config::WorkerGroup;
 use crate::derive::lock::{Lock, Phase};

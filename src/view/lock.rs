@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::build::{is_fresh, no_worker};
+use super::fresh::is_fresh;
 use super::{HolderView, LockCounts, LockView, TransitionView, coverage};
 use crate::config::SeriesTier;
 use crate::derive::lock::{Lock, Phase};
@@ -118,7 +118,7 @@ fn tier(lock: &Lock, now: Mono, retain: Duration) -> Option<SeriesTier> {
 fn holders(lock: &Lock, liveness: Liveness) -> Vec<HolderView> {
     let Some(tenure) = lock.tenure() else { return Vec::new() };
     vec![HolderView {
-        worker: tenure.worker.clone().unwrap_or_else(no_worker),
+        worker: tenure.worker.clone().unwrap_or_default(),
         fingerprint: tenure.owner.as_ref().map(|o| o.token.fingerprint()).unwrap_or_default(),
         count: tenure.count,
         liveness,

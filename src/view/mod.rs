@@ -3,6 +3,7 @@
 
 mod build;
 mod coverage;
+mod fresh;
 mod lock;
 
 use std::sync::Arc;

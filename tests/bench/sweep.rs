@@ -2,6 +2,8 @@
 //! it does to another client's latency. Prints ratios; fails when one is over its bound.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+// Its self-tests and half of its means are for the tests.
+#[allow(unused_imports)]
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -53,18 +53,7 @@ fn locks_arrive_with_their_rules_and_defaults() {
     };
     assert_eq!(name.0, "{0}");
     assert_eq!(plain.rules.series, SeriesTier::Core);
-    let expected = LockRules {
-        format: None,
-        lease: None,
-        max_hold: None,
-        token: None,
-        renewed: None,
-        ends_by_expiry: false,
-        series: SeriesTier::Full,
-        always_held: false,
-        holder: None,
-        by_key: true,
-    };
+    let expected = LockRules { series: SeriesTier::Full, by_key: true, ..LockRules::default() };
     let minimal = load_file(format!("{FIXTURES}/good/minimal.yml")).unwrap();
     assert_eq!(*minimal.stores["main"].locks[0].rules, expected);
 }

@@ -165,7 +165,7 @@ impl Lock {
             Signal::LeaseWithoutTtl,
             Signal::HeldTooLong,
         ] {
-            self.signal(s, Some(false), at, "", fx);
+            self.signal(s, Some(false), at, String::new, fx);
         }
     }
 

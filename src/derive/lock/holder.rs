@@ -93,8 +93,8 @@ impl Lock {
     ) {
         let now = c.seen.span.done;
         let Some(judged) = self.holder(workers) else {
-            self.signal(Signal::HolderStale, Some(false), now, "", fx);
-            self.signal(Signal::RenewalAfterLostLiveness, Some(false), now, "", fx);
+            self.signal(Signal::HolderStale, Some(false), now, String::new, fx);
+            self.signal(Signal::RenewalAfterLostLiveness, Some(false), now, String::new, fx);
             return;
         };
         self.latch_replacement(judged);
@@ -143,7 +143,7 @@ impl Lock {
         }
         let is_after = tenure.renewed_after_process || tenure.renewed_after_beat;
         let can_judge = judged.liveness != Liveness::Unknown && !self.rules.ends_by_expiry;
-        let detail = format!("its holder is {}", judged.liveness.as_str());
+        let liveness = judged.liveness.as_str();
         // renewal_after implies stale: while a heartbeat's return is not confirmed, both stay.
         let stale = can_judge.then_some(is_stale || is_after);
         let after = if can_judge && !is_token_ambiguous {
@@ -151,10 +151,10 @@ impl Lock {
         } else {
             is_after.then_some(true)
         };
-        self.signal(Signal::HolderStale, stale, now, &detail, fx);
-        let detail =
-            format!("the lease was renewed although its holder is {}", judged.liveness.as_str());
-        self.signal(Signal::RenewalAfterLostLiveness, after, now, &detail, fx);
+        let detail = || format!("its holder is {liveness}");
+        self.signal(Signal::HolderStale, stale, now, detail, fx);
+        let detail = || format!("the lease was renewed although its holder is {liveness}");
+        self.signal(Signal::RenewalAfterLostLiveness, after, now, detail, fx);
     }
 
     /// Counts the renewals that this look proves to have come after the loss.

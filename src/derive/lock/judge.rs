@@ -65,7 +65,6 @@ impl Lock {
                 self.want_read(due.plus(Duration::from_millis(2)), fx);
             }
         }
-        let detail = missed.map_or_else(String::new, |s| format!("no renewal for {s:.1} s"));
         if missed.is_some() {
             self.overdue_until = Some(now.plus(OVERDUE_SHOWN));
         }
@@ -76,7 +75,8 @@ impl Lock {
             Phase::Held(_) => threshold.map(|_| false),
             _ => Some(false),
         };
-        self.signal(Signal::RenewalOverdue, value, now, &detail, fx);
+        let detail = || format!("no renewal for {:.1} s", missed.unwrap_or_default());
+        self.signal(Signal::RenewalOverdue, value, now, detail, fx);
     }
 
     fn judge_endless(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
@@ -84,7 +84,7 @@ impl Lock {
             .tenure()
             .and_then(|t| t.endless_since)
             .is_some_and(|since: ServerTime| c.seen.time.micros_since(since) >= ENDLESS_MICROS);
-        let detail = "the key has no expiry: it stays if its holder dies";
+        let detail = || "the key has no expiry: it stays if its holder dies".to_owned();
         self.signal(Signal::LeaseWithoutTtl, Some(is_up), c.seen.span.done, detail, fx);
     }
 
@@ -96,11 +96,11 @@ impl Lock {
             (None, Some(_)) => Some(false),
             (Some(held), Some(limit)) => Some(held > limit),
         };
-        let detail = match (held, limit) {
-            (Some(held), Some(limit)) => format!("held for {held:.0} s, the limit is {limit:.0} s"),
-            _ => String::new(),
+        let detail = || {
+            let (held, limit) = (held.unwrap_or_default(), limit.unwrap_or_default());
+            format!("held for {held:.0} s, the limit is {limit:.0} s")
         };
-        self.signal(Signal::HeldTooLong, value, c.seen.span.done, &detail, fx);
+        self.signal(Signal::HeldTooLong, value, c.seen.span.done, detail, fx);
     }
 
     /// Configured, else learned from the lock's own holds, else from its pattern's.
@@ -171,21 +171,21 @@ impl Lock {
     ) -> impl Iterator<Item = (&std::sync::Arc<str>, DivergenceKind)> {
         self.replicas
             .iter()
-            .filter(move |r| r.decided.is_some_and(|d| now.since(d) <= poll * 4))
+            .filter(move |r| r.is_decided(now, poll))
             .filter_map(|r| Some((&r.addr, r.kind?)))
     }
 
     pub(super) fn judge_replicas(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         let now = c.seen.span.done;
-        let is_judged =
-            self.replicas.iter().any(|r| r.decided.is_some_and(|d| now.since(d) <= c.poll * 4));
-        let worst =
-            self.divergences(now, c.poll).find(|(_, k)| *k != DivergenceKind::ExpiredByClock);
-        let detail = worst
-            .map(|(addr, kind)| format!("{addr} differs: {}", kind.as_str()))
-            .unwrap_or_default();
-        let value = is_judged.then_some(!detail.is_empty());
-        self.signal(Signal::ReplicaDiverged, value, now, &detail, fx);
+        let is_judged = self.replicas.iter().any(|r| r.is_decided(now, c.poll));
+        let worst = self
+            .divergences(now, c.poll)
+            .find(|(_, k)| *k != DivergenceKind::ExpiredByClock)
+            .map(|(addr, kind)| (addr.clone(), kind));
+        let value = is_judged.then_some(worst.is_some());
+        let detail =
+            || worst.map(|(a, k)| format!("{a} differs: {}", k.as_str())).unwrap_or_default();
+        self.signal(Signal::ReplicaDiverged, value, now, detail, fx);
     }
 }
 

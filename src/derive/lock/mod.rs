@@ -6,6 +6,7 @@
 mod end;
 mod holder;
 mod judge;
+mod told;
 mod write;
 
 use std::collections::VecDeque;
@@ -19,19 +20,16 @@ use super::holds::Holds;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
 use super::replica::{Replica, Sight};
-use super::signals::{Change, Signals};
+use super::signals::Signals;
 use super::tenure::{Seen, Tenure};
-use super::wanted::{Effects, Notice, Wanted, Weight};
-use super::words::{Evidence, LeaseSource, Liveness, Signal};
+use super::wanted::{Effects, Wanted};
+use super::words::{Evidence, LeaseSource, Liveness};
 use super::workers::Workers;
 use crate::config::{LockRules, TokenKind};
 use crate::observe::lock::{Decoded, Unreadable};
 use crate::observe::{Expiry, Found, KeyId, Mono, Owner, StoreId};
 pub use holder::Judged;
 pub use judge::held_of;
-
-/// Transitions kept for the timeline.
-const TIMELINE: usize = 16;
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]
@@ -276,50 +274,6 @@ impl Lock {
             }
             _ => {}
         }
-    }
-
-    /// Sets a signal, and tells of its rise or fall.
-    fn signal(
-        &mut self,
-        signal: Signal,
-        value: Option<bool>,
-        at: Mono,
-        detail: &str,
-        fx: &mut Effects,
-    ) {
-        let change = self.signals.set(signal, value);
-        if value == Some(true) {
-            self.flagged_at = Some(at);
-        }
-        match change {
-            Some(Change::Rose) => self.note(at, signal.as_str(), detail, Weight::Alarm, fx),
-            Some(Change::Fell) => {
-                let what = format!("{} ended", signal.as_str());
-                self.note(at, "cleared", &what, Weight::Change, fx);
-            }
-            None => {}
-        }
-    }
-
-    fn note(
-        &mut self,
-        at: Mono,
-        what: &'static str,
-        detail: &str,
-        weight: Weight,
-        fx: &mut Effects,
-    ) {
-        if self.timeline.len() == TIMELINE {
-            self.timeline.pop_front();
-        }
-        self.timeline.push_back(Transition { at, what, detail: detail.to_owned() });
-        fx.notices.push(Notice {
-            weight,
-            store: self.store_name.clone(),
-            subject: self.name.clone(),
-            what,
-            detail: detail.to_owned(),
-        });
     }
 
     fn want_read(&self, at: Mono, fx: &mut Effects) {

@@ -21,10 +21,10 @@ fn sim() -> Sim {
 /// A worker that beats and renews for a while, in steps of 100 ms.
 fn work(s: &mut Sim, token: &str, ms: u64, renews: bool, beats: bool) {
     for _ in 0..ms / 100 {
-        if beats && s.ms % BEAT == 0 {
+        if beats && s.ms.is_multiple_of(BEAT) {
             s.beat();
         }
-        if renews && s.ms % RENEW == 0 {
+        if renews && s.ms.is_multiple_of(RENEW) {
             s.renew(token, LEASE);
         }
         s.advance(100);
@@ -49,7 +49,7 @@ fn a_frozen_worker_whose_lease_is_renewed_is_found_by_its_heartbeat_alone() {
     s.acquire("w:1", LEASE);
     work(&mut s, "w:1", 20_000, true, true);
     let renew = |s: &mut Sim| {
-        if s.ms % RENEW == 0 {
+        if s.ms.is_multiple_of(RENEW) {
             s.renew("w:1", LEASE);
         }
     };
@@ -76,7 +76,7 @@ fn a_stopped_process_whose_lease_is_renewed_is_found_at_once() {
     work(&mut s, "w:1", 20_000, true, false);
     s.process = Some(in_state(7, 0, ProcessState::Stopped));
     let renew = |s: &mut Sim| {
-        if s.ms % RENEW == 0 {
+        if s.ms.is_multiple_of(RENEW) {
             s.renew("w:1", LEASE);
         }
     };

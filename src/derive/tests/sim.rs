@@ -56,16 +56,10 @@ pub struct Sim {
 
 pub fn rules() -> LockRules {
     LockRules {
-        format: None,
-        lease: None,
-        max_hold: None,
-        token: None,
-        renewed: None,
-        ends_by_expiry: false,
         series: SeriesTier::Full,
-        always_held: false,
         holder: Some(Pattern(regex::bytes::Regex::new("^(?P<worker>[^:]+)").unwrap())),
         by_key: true,
+        ..LockRules::default()
     }
 }
 

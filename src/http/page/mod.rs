@@ -12,8 +12,7 @@ use axum::http::header::{
 use axum::response::{IntoResponse, Response};
 
 use super::body::counted;
-use super::metrics::busy;
-use super::router::Shared;
+use super::shared::{Shared, busy};
 use crate::clock;
 
 pub(super) use html::render;

@@ -14,7 +14,8 @@ use tokio::task::JoinHandle;
 
 use crate::clock;
 use crate::expose::{Rendered, SelfFacts};
-use crate::http::router::{AppState, Shared, routes};
+use crate::http::router::routes;
+use crate::http::shared::{AppState, Shared};
 use crate::http::{TelemetryPath, bind, serve};
 use crate::view::View;
 

@@ -109,6 +109,10 @@ where
     };
     if form != Form::Denied {
         keys.for_each(|key| add(&[dialect.expiry().as_bytes(), key]));
+        if !dialect.absolute {
+            // Before 7.2 the clock runs on inside a transaction.
+            add(&[b"TIME"]);
+        }
     }
     if dialect.role {
         add(&[b"ROLE"]);
@@ -129,6 +133,8 @@ pub fn member_of(form: Form, count: usize, index: usize) -> Option<usize> {
 pub struct Exec<'a> {
     /// `TIME`.
     pub time: ServerTime,
+    /// `TIME` after the expiries were read, if they are what remains.
+    pub until: ServerTime,
     /// `ROLE`.
     pub role: Role,
     /// Offset in `ROLE`.
@@ -175,11 +181,15 @@ pub fn open<'a>(
             });
         }
     }
+    let until = match form == Form::Denied || dialect.absolute {
+        true => time,
+        false => facts::time(&mut walk)?,
+    };
     let (role, offset) = match dialect.role {
         true => role::read(&mut walk).ok_or_else(bad)?,
         false => (Role::Unknown, None),
     };
-    Ok(Exec { time, role, offset, values, heads })
+    Ok(Exec { time, until, role, offset, values, heads })
 }
 
 #[cfg(test)]
@@ -200,7 +210,7 @@ mod tests {
         );
         assert_eq!(packed.replies, 7);
         let old = pack(Form::Long, Dialect { absolute: false, role: false }, keys.into_iter());
-        assert_eq!(old.replies, 2 + 6 + 1);
+        assert_eq!(old.replies, 2 + 6 + 1 + 1);
     }
 
     #[test]

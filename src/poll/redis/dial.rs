@@ -9,9 +9,9 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
 use super::failure::Failure;
-use super::tls;
 use crate::config::{RedisAddr, TlsFiles};
 use crate::observe::node::FailReason;
+use crate::poll::tls;
 
 /// A stream of any kind.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
@@ -77,12 +77,14 @@ async fn secure(
     files: &TlsFiles,
     host: &str,
 ) -> Result<Box<dyn Stream>, Failure> {
-    let name = tls::server_name(files, host)?;
+    let wrong = |detail| Failure::new(FailReason::Tls, detail);
+    let name = tls::server_name(files, host).map_err(wrong)?;
     let owned = files.clone();
     // The files may lie on a slow disk, and the system's authorities are many.
     let config = tokio::task::spawn_blocking(move || tls::client_config(&owned))
         .await
-        .map_err(|e| Failure::new(FailReason::Other, format!("reading TLS files: {e}")))??;
+        .map_err(|e| Failure::new(FailReason::Other, format!("reading TLS files: {e}")))?
+        .map_err(wrong)?;
     match TlsConnector::from(config).connect(name, stream).await {
         Ok(stream) => Ok(Box::new(stream)),
         Err(e) => {

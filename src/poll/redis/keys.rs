@@ -37,7 +37,7 @@ pub type KeyList = Arc<Vec<Arc<WatchedKey>>>;
 
 /// Why a key is not watched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Drop {
+enum Reason {
     MaxLocks,
     DuplicateName,
 }
@@ -53,7 +53,7 @@ pub struct Keys {
     counts: Vec<usize>,
     next: u32,
     hasher: RandomState,
-    dropped: HashSet<(u64, Drop)>,
+    dropped: HashSet<(u64, Reason)>,
     overflow: u64,
     told: Option<Vec<(&'static str, u64)>>,
 }
@@ -81,7 +81,7 @@ impl Keys {
                 if fresh {
                     told.extend(keys.watch(entry, key, name.clone(), false));
                 } else {
-                    keys.drop_key(key, Drop::DuplicateName);
+                    keys.drop_key(key, Reason::DuplicateName);
                 }
             }
         }
@@ -113,11 +113,11 @@ impl Keys {
                 .map(|n| (i, n, *max_locks))
         })?;
         if key.len() > MAX_KEY || self.counts.get(entry).is_none_or(|n| *n >= max_locks) {
-            self.drop_key(key, Drop::MaxLocks);
+            self.drop_key(key, Reason::MaxLocks);
             return None;
         }
         if self.names.contains(name.as_str()) {
-            self.drop_key(key, Drop::DuplicateName);
+            self.drop_key(key, Reason::DuplicateName);
             return None;
         }
         self.watch(entry, key, name.into(), true)
@@ -184,10 +184,10 @@ impl Keys {
         }))
     }
 
-    fn drop_key(&mut self, key: &[u8], why: Drop) {
+    fn drop_key(&mut self, key: &[u8], why: Reason) {
         if self.dropped.len() < MAX_TOLD_APART {
             self.dropped.insert((self.hasher.hash_one(key), why));
-        } else if why == Drop::MaxLocks {
+        } else if why == Reason::MaxLocks {
             self.overflow = self.overflow.saturating_add(1);
         }
     }
@@ -195,8 +195,8 @@ impl Keys {
     fn tell_dropped(&mut self) -> Option<Observation> {
         let count = |why| self.dropped.iter().filter(|(_, w)| *w == why).count() as u64;
         let counts = vec![
-            ("duplicate_name", count(Drop::DuplicateName)),
-            ("max_locks", count(Drop::MaxLocks).saturating_add(self.overflow)),
+            ("duplicate_name", count(Reason::DuplicateName)),
+            ("max_locks", count(Reason::MaxLocks).saturating_add(self.overflow)),
         ];
         if self.told.as_ref() == Some(&counts) {
             return None;

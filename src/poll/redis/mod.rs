@@ -1,11 +1,11 @@
 //! Redis and Valkey, read-only: one connection for each node, over which all keys are swept in small transactions and
 //! single reads are served in between.
 //!
-//! * [`store`] and its supervisor: which nodes there are, which keys are watched ([`keys`]).
-//! * [`node`]: connects and reconnects; [`session`]: what is done over a connection, and when.
-//! * [`sweep`] with [`slot`], [`groups`], [`batch`], [`typing`], [`refusal`]: how keys are read.
-//! * [`facts`], [`scan`], [`parts`]: the other reads.
-//! * [`conn`], [`handshake`], [`dial`], [`tls`], [`codec`], [`pack`]: the wire.
+//! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`).
+//! * `node`: connects and reconnects; `session`: what is done over a connection, and when.
+//! * `sweep` with `slot`, `groups`, `batch`, `typing`, `refusal`: how keys are read.
+//! * `facts`, `scan`, `parts`: the other reads.
+//! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
 //! Nothing here judges a lock, and no command that could write is ever sent.
 
@@ -22,6 +22,7 @@ mod groups;
 mod handshake;
 mod info;
 mod keys;
+mod member;
 mod node;
 mod pack;
 mod parts;
@@ -34,7 +35,6 @@ mod slots;
 mod store;
 mod supervisor;
 mod sweep;
-mod tls;
 mod typing;
 
 pub use parts::{PartRequest, PartValue, PartsFailed, PartsReply};

@@ -1,4 +1,4 @@
-//! The task that polls one node: connects, hands over to a [`session`](super::session), and when that ends says why and
+//! The task that polls one node: connects, hands over to a session, and when that ends says why and
 //! tries again. A node that hangs costs nobody else anything; whoever asks for a read meanwhile is told no at once.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -105,6 +105,8 @@ pub struct NodeTask {
     pub(super) abilities: Abilities,
     pub(super) parts: PartReader,
     pub(super) scan: Scan,
+    /// When the exchange began that failed if anything fails now.
+    pub(super) active: Mono,
     connections: u64,
     /// The reason of the present outage, which was logged.
     outage: Option<FailReason>,
@@ -136,6 +138,7 @@ impl NodeTask {
             abilities: Abilities::default(),
             parts: PartReader::default(),
             scan,
+            active: clock::mono(),
             connections: 0,
             outage: None,
             attempts: 0,
@@ -145,14 +148,14 @@ impl NodeTask {
     /// Polls until nobody needs it any more.
     pub async fn run(mut self) {
         loop {
-            let begun = clock::mono();
+            self.active = clock::mono();
             let end = match self.connect().await {
                 Ok(session) => session.run().await,
                 Err(end) => end,
             };
             let End::Failed(failure) = end else { return };
             let reason = failure.reason;
-            if self.failed(failure, begun).await.is_err() {
+            if self.failed(failure).await.is_err() {
                 return;
             }
             let pause = self.backoff(reason);
@@ -195,7 +198,7 @@ impl NodeTask {
     }
 
     /// Tells of a failure; logs it if it is a new one.
-    async fn failed(&mut self, failure: Failure, begun: Mono) -> Result<(), End> {
+    async fn failed(&mut self, failure: Failure) -> Result<(), End> {
         if self.outage != Some(failure.reason) {
             self.outage = Some(failure.reason);
             warn!(store = %self.context.store.name, node = %self.node.addr,
@@ -209,7 +212,7 @@ impl NodeTask {
             detail: failure.detail,
         }))
         .await?;
-        let span = Span { sent: begun, done: now };
+        let span = Span { sent: self.active, done: now };
         self.poll_done(span, span.width(), Some(failure.reason)).await?;
         self.report(Report::Down(self.node.addr.clone(), failure.reason)).await
     }

@@ -20,7 +20,7 @@ pub const MAX_VALUE: usize = 64 << 10;
 const CHUNK: usize = 100;
 /// Refusals and expiries remembered; beyond it all are forgotten, which costs a refusal or a beat.
 const MAX_REMEMBERED: usize = 4096;
-/// An expiry made of `TIME` and a `PTTL` that was not read in the same instant; smaller changes are no write.
+/// Smaller changes of an expiry made of `TIME` and `PTTL` are no write.
 const SAME_EXPIRY_MS: i64 = 20;
 
 pub use crate::poll::part::{PartRequest, PartValue, PartsFailed, PartsReply};
@@ -65,28 +65,38 @@ impl PartReader {
         values: &mut Vec<PartValue>,
     ) -> Result<(), Failure> {
         let now = clock::mono();
+        let step = if absolute { 2 } else { 3 };
         self.refused.retain(|_, (_, since)| now.since(*since) < RETRY_REFUSED);
-        let expiry = if absolute { "PEXPIRETIME" } else { "PTTL" };
         let mut request = Vec::new();
-        pack::command(&mut request, &["TIME"]);
-        let mut replies = 1;
+        let mut replies = 0;
         for part in chunk.iter().filter(|p| !self.refused.contains_key(&mark(p))) {
             pack_part(&mut request, part);
-            pack::command(&mut request, &[expiry.as_bytes(), &part.key]);
-            replies += 2;
+            if absolute {
+                pack::command(&mut request, &[b"PEXPIRETIME", part.key.as_slice()]);
+            } else {
+                // Right before, so that the sum of the two stands still on a busy server too.
+                pack::command(&mut request, &["TIME"]);
+                pack::command(&mut request, &[b"PTTL", part.key.as_slice()]);
+            }
+            replies += step;
         }
-        conn.exchange(&request, replies).await?;
-        let time = facts::time(&mut conn.walk(0))?;
-        let mut next = 1;
+        if replies > 0 {
+            conn.exchange(&request, replies).await?;
+        }
+        let mut next = 0;
         for part in chunk {
             let id = mark(part);
             if let Some((why, _)) = self.refused.get(&id) {
                 values.push(PartValue::Unreadable(*why));
                 continue;
             }
-            let (value, ends) = (conn.walk(next), conn.walk(next + 1));
-            next += 2;
-            let value = match self.ends(&part.key, ends, (!absolute).then_some(time))? {
+            let (value, ends) = (conn.walk(next), conn.walk(next + step - 1));
+            let time = match absolute {
+                true => None,
+                false => Some(facts::time(&mut conn.walk(next + 1))?),
+            };
+            next += step;
+            let value = match self.ends(&part.key, ends, time)? {
                 Ok(ends) => value_of(&part.part, value, ends)?,
                 Err(why) => PartValue::Unreadable(why),
             };

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::oneshot;
 use tracing::warn;
 
-use super::ability::RETRY_REFUSED;
+use super::ability::{Ability, RETRY_REFUSED};
 use super::batch::Form;
 use super::conn::Conn;
 use super::facts::FactsReader;
@@ -94,11 +94,12 @@ impl<'a> Session<'a> {
     async fn turn(&mut self) -> Result<(), End> {
         self.take_requests()?;
         let now = clock::mono();
-        if let Some((requests, reply)) = self.parts.pop_front() {
-            return self.serve_parts(requests, reply).await;
-        }
+        self.task.active = now;
         if self.timed.first_key_value().is_some_and(|(at, _)| *at <= now) {
             return self.serve_timed(now).await;
+        }
+        if let Some((requests, reply)) = self.parts.pop_front() {
+            return self.serve_parts(requests, reply).await;
         }
         if self.facts_wanted {
             return self.read_facts().await;
@@ -206,7 +207,6 @@ impl<'a> Session<'a> {
     ) -> Result<(), End> {
         let NodeTask { parts, abilities, .. } = &mut *self.task;
         let read = parts.read(&mut self.conn, abilities, &requests).await;
-        // Whoever asked may have given up.
         let _ = reply.send(read.as_ref().cloned().map_err(|f| PartsFailed::from(f.clone())));
         read?;
         Ok(())
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
         };
-        self.task.abilities.set("scan", super::ability::Ability::Works);
+        self.task.abilities.set("scan", Ability::Works);
         if last || !keys.is_empty() {
             self.task.report(Report::Found(keys, last)).await?;
         }
@@ -278,7 +278,7 @@ impl<'a> Session<'a> {
     /// Sleeps until something is due or asked for.
     async fn wait(&mut self, now: Mono) -> Result<(), End> {
         let sweep = self.sweep.as_ref().map_or(self.next_sweep, Sweep::due);
-        let timed = self.timed.first_key_value().map(|(at, _)| *at);
+        let timed = self.timed.keys().next().copied();
         let due = [Some(sweep), timed, self.scan_due()].into_iter().flatten().min();
         let pause = due.map_or(Duration::ZERO, |due| due.since(now));
         let NodeTask { requests, keys, .. } = &mut *self.task;

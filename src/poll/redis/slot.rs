@@ -54,8 +54,10 @@ pub enum Outcome {
 /// The clock and the kind of expiries in a reply.
 #[derive(Clone, Copy)]
 pub struct Stamp {
-    /// `TIME`.
+    /// `TIME` before the expiries were read.
     pub time: ServerTime,
+    /// `TIME` after that.
+    pub until: ServerTime,
     /// Expiries are absolute; otherwise they are what remains.
     pub absolute: bool,
 }
@@ -221,8 +223,12 @@ impl Slot {
             left => {
                 let now_ms = stamp.time.0.div_euclid(1000);
                 let at = ServerTime::from_ms(now_ms.saturating_add(left));
-                let same =
-                    |old: &ServerTime| at.micros_since(*old).saturating_abs() <= SAME_EXPIRY_MICROS;
+                // A server that was interrupted in between read the remaining time later than its clock.
+                let took = stamp.until.micros_since(stamp.time).max(0);
+                let same = |old: &ServerTime| {
+                    let later = old.micros_since(at);
+                    later >= -SAME_EXPIRY_MICROS && later <= took.saturating_add(SAME_EXPIRY_MICROS)
+                };
                 Some(cache.expiry.filter(same).unwrap_or(at))
             }
         };

@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::dial::{addr_text, parse_addr};
 use super::keys::{KeyList, Keys};
-use super::node::{NodeTask, Report, Request, Seen};
+use super::member::{Node, Rank};
+use super::node::{NodeTask, Report, Seen};
 use super::store::{Context, Links, Settings};
 use crate::clock;
 use crate::config::{RedisAddr, Store};
-use crate::observe::node::FailReason;
-use crate::observe::{Mono, NodeRef, Observation, Role, StoreId};
+use crate::observe::{NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
 
 /// Nodes of one store at most; the announcements of a server are not to be trusted without bound.
@@ -26,36 +26,6 @@ const MAX_NODES: usize = 32;
 const QUEUE: usize = 256;
 /// Intervals without an announcement after which a node is let go.
 const FORGOTTEN_AFTER: u32 = 10;
-
-/// Where a node is known from; the lower one wins when two addresses are one server.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    Url,
-    Configured,
-    Announced,
-}
-
-struct Node {
-    rank: Rank,
-    requests: mpsc::Sender<Request>,
-    scans: Arc<AtomicBool>,
-    task: AbortHandle,
-    /// What it said last, while it is connected.
-    seen: Option<Seen>,
-    announced: Mono,
-    why: Option<FailReason>,
-}
-
-impl Node {
-    fn is_master(&self) -> bool {
-        match self.seen.as_ref().map(|s| s.role) {
-            Some(Role::Master) => true,
-            // A server that does not tell its role is taken for what the config says it is.
-            Some(Role::Unknown) => self.rank == Rank::Url,
-            _ => false,
-        }
-    }
-}
 
 /// The supervisor of one store.
 pub struct Supervisor {
@@ -67,8 +37,8 @@ pub struct Supervisor {
     links: watch::Sender<Links>,
     nodes: BTreeMap<Arc<str>, Node>,
     tasks: JoinSet<()>,
-    /// Addresses that are other names of a server, with its run id.
-    aliases: HashMap<Arc<str>, String>,
+    /// Addresses that are other names of a node's server, with that node and the server's run id.
+    aliases: HashMap<Arc<str>, (Arc<str>, String)>,
     primary: Option<Arc<str>>,
     warned_of_many: bool,
 }
@@ -183,14 +153,13 @@ impl Supervisor {
     fn up(&mut self, addr: Arc<str>, seen: Seen, keep: oneshot::Sender<bool>) {
         let Some(rank) = self.nodes.get(&addr).map(|n| n.rank) else { return };
         let twin = seen.run_id.as_ref().and_then(|id| {
-            let same = |n: &Node| n.seen.as_ref().and_then(|s| s.run_id.as_ref()) == Some(id);
-            let twin = self.nodes.iter().find(|(a, n)| **a != addr && same(n));
+            let twin = self.nodes.iter().find(|(a, n)| **a != addr && n.serves(id));
             twin.map(|(a, n)| (a.clone(), n.rank, id.clone()))
         });
         if let Some((other, other_rank, run_id)) = twin {
             let (kept, alias) = if other_rank <= rank { (&other, &addr) } else { (&addr, &other) };
             info!(store = %self.context.store.name, node = %kept, alias = %alias, "one server by two addresses");
-            self.aliases.insert(alias.clone(), run_id);
+            self.aliases.insert(alias.clone(), (kept.clone(), run_id));
             let alias = alias.clone();
             self.remove(&alias);
             if alias == addr {
@@ -225,17 +194,18 @@ impl Supervisor {
             node.announced = now;
             return;
         }
-        if let Some(run_id) = self.aliases.get(&name) {
-            let same =
-                |n: &Node| n.seen.as_ref().is_some_and(|s| s.run_id.as_ref() == Some(run_id));
-            if self.nodes.values().any(same) {
+        if let Some((kept, run_id)) = self.aliases.get(&name) {
+            // While the node is away its other name would be polled as a second server.
+            let still = |n: &Node| n.seen.is_none() || n.serves(run_id);
+            if self.nodes.get(kept).is_some_and(still) {
                 return;
             }
             self.aliases.remove(&name);
         }
         if self.nodes.len() >= MAX_NODES {
+            let store = &self.context.store.name;
             if !std::mem::replace(&mut self.warned_of_many, true) {
-                warn!(store = %self.context.store.name, "more than {MAX_NODES} nodes; the rest is not watched");
+                warn!(%store, "more than {MAX_NODES} nodes; the rest is not watched");
             }
             return;
         }
@@ -250,9 +220,7 @@ impl Supervisor {
     }
 
     fn remove(&mut self, addr: &Arc<str>) {
-        if let Some(node) = self.nodes.remove(addr) {
-            node.task.abort();
-        }
+        self.nodes.remove(addr).inspect(|node| node.task.abort());
     }
 
     /// Lets nodes go that nobody announces any more. Not while no primary could announce them, and never a primary: in a

@@ -206,7 +206,7 @@ impl Sweeper {
         }
         let count = if form == Form::Denied { 0 } else { members.len() };
         let mut exec = batch::open(form, dialect, count, conn.walk(last), &mut self.expiries)?;
-        let stamp = Stamp { time: exec.time, absolute: dialect.absolute };
+        let stamp = Stamp { time: exec.time, until: exec.until, absolute: dialect.absolute };
         let mut found = Vec::with_capacity(members.len());
         for (i, place) in members.iter().enumerate() {
             let Some(slot) = self.slots.get_mut(*place) else { continue };

@@ -2,13 +2,10 @@
 //! renewed files are picked up.
 
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -17,6 +14,7 @@ use crate::clock;
 use crate::config::TlsFiles;
 use crate::observe::Mono;
 use crate::poll::lane::{Entry, Lane};
+use crate::poll::tls::{client_config, server_name};
 
 const KEEP: Duration = Duration::from_secs(60);
 /// Loading the system's authorities takes tens of milliseconds; a hung file system takes for ever.
@@ -43,10 +41,7 @@ impl Client {
         config: Arc<ClientConfig>,
         tcp: TcpStream,
     ) -> io::Result<TlsStream<TcpStream>> {
-        let name = self.files.server_name.as_deref().unwrap_or(host);
-        let name = ServerName::try_from(name.to_owned()).map_err(|_| {
-            io::Error::other(format!("{name:?} is no name that a certificate can have"))
-        })?;
+        let name = server_name(&self.files, host).map_err(io::Error::other)?;
         TlsConnector::from(config).connect(name, tcp).await
     }
 
@@ -66,10 +61,10 @@ impl Client {
         let files = self.files.clone();
         let load = tokio::task::spawn_blocking(move || {
             let _inside = inside;
-            load(&files)
+            client_config(&files)
         });
         let config = match tokio::time::timeout(DEADLINE, load).await {
-            Ok(Ok(loaded)) => Arc::new(loaded?),
+            Ok(Ok(loaded)) => loaded?,
             Ok(Err(e)) => return Err(format!("reading TLS files: {e}")),
             Err(_) => return Err("TLS files could not be read in 2 s".to_owned()),
         };
@@ -83,42 +78,4 @@ impl Client {
         let (at, config) = loaded.as_ref()?;
         (clock::mono().since(*at) < KEEP).then(|| Arc::clone(config))
     }
-}
-
-fn load(files: &TlsFiles) -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    match &files.ca_file {
-        Some(path) => {
-            for cert in certs(path)? {
-                roots.add(cert).map_err(|e| format!("{}: {e}", path.display()))?;
-            }
-        }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-    }
-    if roots.is_empty() {
-        return Err("no trusted authority is known; set tls.ca_file".to_owned());
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?
-        .with_root_certificates(roots);
-    match (&files.cert_file, &files.key_file) {
-        (Some(cert), Some(key)) => {
-            let secret = PrivateKeyDer::from_pem_file(key)
-                .map_err(|e| format!("{}: no private key: {e}", key.display()))?;
-            builder
-                .with_client_auth_cert(certs(cert)?, secret)
-                .map_err(|e| format!("{} with {}: {e}", cert.display(), key.display()))
-        }
-        _ => Ok(builder.with_no_client_auth()),
-    }
-}
-
-fn certs(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let wrong = |e| format!("{}: no certificates: {e}", path.display());
-    let list = CertificateDer::pem_file_iter(path).map_err(wrong)?;
-    list.collect::<Result<Vec<_>, _>>().map_err(wrong)
 }

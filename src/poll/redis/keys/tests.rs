@@ -1,19 +1,7 @@
 use super::*;
-use crate::config::SeriesTier;
 
 fn rules() -> Arc<LockRules> {
-    Arc::new(LockRules {
-        format: None,
-        lease: None,
-        max_hold: None,
-        token: None,
-        renewed: None,
-        ends_by_expiry: false,
-        series: SeriesTier::Full,
-        always_held: false,
-        holder: None,
-        by_key: true,
-    })
+    Arc::new(LockRules::default())
 }
 
 fn one(name: &str, key: &str) -> LockConfig {

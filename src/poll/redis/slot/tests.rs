@@ -1,28 +1,18 @@
 use super::*;
-use crate::config::{LockConfig, LockKeys, LockRules, SeriesTier};
+use crate::config::{LockConfig, LockKeys, LockRules};
 use crate::observe::StoreId;
 use crate::poll::redis::keys::Keys;
 
 fn slot() -> Slot {
-    let rules = Arc::new(LockRules {
-        format: None,
-        lease: None,
-        max_hold: None,
-        token: None,
-        renewed: None,
-        ends_by_expiry: false,
-        series: SeriesTier::Full,
-        always_held: false,
-        holder: None,
-        by_key: true,
-    });
+    let rules = Arc::new(LockRules::default());
     let keys = LockKeys::One { name: "a".into(), key: b"a".to_vec() };
     let (keys, _) = Keys::new(StoreId(0), &[LockConfig { keys, rules }]);
     Slot::new(keys.list()[0].clone())
 }
 
 fn stamp(absolute: bool, ms: i64) -> Stamp {
-    Stamp { time: ServerTime(ms * 1000 + 700), absolute }
+    let time = ServerTime(ms * 1000 + 700);
+    Stamp { time, until: time, absolute }
 }
 
 fn read(slot: &mut Slot, form: Form, value: &[u8], head: &[u8], expiry: i64, s: Stamp) -> Outcome {
@@ -76,6 +66,9 @@ fn an_expiry_made_of_pttl_stands_still_while_it_is_the_same() {
     assert_eq!(at(read(&mut s, Form::Text, v, b"", 1000, stamp(false, 5))), 1005);
     assert_eq!(at(read(&mut s, Form::Text, v, b"", 901, stamp(false, 105))), 1005);
     assert_eq!(at(read(&mut s, Form::Text, v, b"", 798, stamp(false, 205))), 1005);
+    let mut torn = stamp(false, 305);
+    torn.until = ServerTime(345_000);
+    assert_eq!(at(read(&mut s, Form::Text, v, b"", 662, torn)), 1005, "interrupted");
     assert_eq!(at(read(&mut s, Form::Text, v, b"", 1000, stamp(false, 305))), 1305, "renewed");
     assert_eq!(
         at(read(&mut s, Form::Text, b"$1\r\nu\r\n", b"", 999, stamp(false, 305))),

@@ -146,3 +146,35 @@ async fn a_password_in_an_echoing_error_stays_secret() {
     assert_eq!(f.reason, FailReason::Auth);
     assert!(!f.detail.contains("hunter2"), "{}", f.detail);
 }
+
+#[tokio::test]
+async fn a_server_that_is_busy_or_loads_is_not_ready() {
+    let slow = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
+    let mut server = Server::start(&[&["--lua-time-limit", "50"][..], &slow].concat());
+    let mut w = Watch::start(store(server.port, vec![one("k")]));
+    w.sweep().await;
+    let mut client = server.client();
+    let script = std::thread::spawn(move || {
+        let _ = redis::cmd("EVAL").arg("while true do end").arg(0).exec(&mut client);
+    });
+    assert_eq!(failed(&mut w).await.reason, FailReason::NotReady);
+    let mut raw = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    std::io::Write::write_all(&mut raw, b"SCRIPT KILL\r\n").unwrap();
+    script.join().unwrap();
+    w.sweep().await;
+
+    let mut pipe = redis::pipe();
+    (0..2000).for_each(|i| {
+        pipe.cmd("SET").arg(i).arg("x".repeat(100));
+    });
+    pipe.exec(&mut server.client()).unwrap();
+    server.run::<()>(&["SAVE"]);
+    server.kill();
+    w.until("the end", |_, o| matches!(o, Observation::NodeFailed(_)).then_some(())).await;
+    server.restart_without_waiting();
+    w.until("loading", |_, o| {
+        matches!(o, Observation::NodeFailed(f) if f.reason == FailReason::NotReady).then_some(())
+    })
+    .await;
+    w.sweep().await;
+}

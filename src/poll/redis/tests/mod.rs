@@ -5,6 +5,6 @@ mod failure;
 mod nodes;
 mod parts;
 mod reading;
-mod speed;
+mod stores;
 mod support;
 mod wire;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::support::*;
-use crate::config::RedisPart;
+use crate::config::{RedisAddr, RedisPart};
 use crate::observe::{Observation, Role};
 use crate::poll::redis::{PartRequest, PartValue};
 
@@ -69,23 +69,58 @@ async fn replicas_are_found_and_read_in_step_with_the_primary() {
 
 #[tokio::test]
 async fn a_replicas_primary_is_followed_and_two_names_are_one_node() {
-    let (primary, replica) = pair();
+    let (primary, mut replica) = pair();
     primary.run::<()>(&["SET", "lock:x", "w"]);
     let mut s = store(replica.port, vec![many("lock:*", 10)]);
-    // The same server by another name, and the primary's replica by its own.
-    s.replicas = vec![format!("localhost:{}", replica.port), addr(&replica)];
+    // The primary announces its replica by another name than the URL, and so does the config.
+    s.url.addr = RedisAddr::Tcp { host: "localhost".into(), port: replica.port };
+    s.replicas = vec![addr(&replica)];
     let mut w = Watch::start(s);
-    w.found("lock:x", |b, f| (*b.node.addr == *addr(&primary) && token(f)? == b"w").then_some(()))
+    let on_primary = addr(&primary);
+    w.found("lock:x", |b, f| (*b.node.addr == *on_primary && token(f)? == b"w").then_some(()))
         .await;
-    let mut nodes = BTreeSet::new();
-    let mut sweeps = 0;
-    w.until("sweeps", |_, o| {
-        if let Observation::SweepDone(s) = o {
-            nodes.insert(s.node.addr.to_string());
-            sweeps += 1;
-        }
-        (sweeps == 8).then_some(())
+    let by_url = format!("localhost:{}", replica.port);
+    w.until("the replica", |_, o| {
+        matches!(o, Observation::SweepDone(s) if *s.node.addr == *by_url).then_some(())
     })
     .await;
-    assert_eq!(nodes, BTreeSet::from([addr(&primary), addr(&replica)]));
+    let mut nodes = BTreeSet::new();
+    let mut sweeps = 0;
+    let mut restarted = false;
+    w.until("sweeps before and after a restart", |_, o| {
+        match o {
+            Observation::SweepDone(s) => {
+                nodes.insert(s.node.addr.to_string());
+                sweeps += usize::from(*s.node.addr == *by_url);
+            }
+            Observation::NodeFailed(f) => {
+                nodes.insert(f.node.addr.to_string());
+            }
+            _ => {}
+        }
+        if sweeps == 4 && !std::mem::replace(&mut restarted, true) {
+            replica.restart();
+        }
+        (sweeps == 12).then_some(())
+    })
+    .await;
+    assert_eq!(nodes, BTreeSet::from([on_primary, by_url]));
+}
+
+#[tokio::test]
+async fn a_cluster_node_is_read_key_by_key() {
+    let bus = free_port().to_string();
+    let server = Server::start(&["--cluster-enabled", "yes", "--cluster-port", &bus]);
+    server.run::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    let begun = Watch::now();
+    while !server.run::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
+        assert!(Watch::now().since(begun) < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.run::<()>(&["SET", "a", "w1"]);
+    server.run::<()>(&["SET", "b", "w2"]);
+    let mut w = Watch::start(store(server.port, vec![one("a"), one("b")]));
+    assert_eq!(w.facts().await.mode, "cluster");
+    w.found("a", |_, f| (token(f)? == b"w1").then_some(())).await;
+    w.found("b", |_, f| (token(f)? == b"w2").then_some(())).await;
 }

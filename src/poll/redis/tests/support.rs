@@ -11,15 +11,14 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::clock;
-use crate::config::{
-    LockConfig, LockKeys, LockRules, NameTemplate, Password, RedisAddr, RedisUrl, SeriesTier,
-    Store, TlsFiles,
-};
+use crate::config::Store;
 use crate::observe::{BatchRead, Found, KeyId, Mono, NodeFacts, Observation, StoreId};
 use crate::poll::redis::{Settings, StoreHandle, spawn};
 
 /// How long anything may take; a loaded machine is slow.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+pub use super::stores::{many, one, store};
 
 pub const ID: StoreId = StoreId(7);
 
@@ -43,9 +42,13 @@ impl Server {
     }
 
     pub fn restart(&mut self) {
+        self.restart_without_waiting();
+        self.ready();
+    }
+
+    pub fn restart_without_waiting(&mut self) {
         self.kill();
         self.child = launch(&self.dir, self.port, &self.args);
-        self.ready();
     }
 
     pub fn kill(&mut self) {
@@ -76,6 +79,12 @@ impl Server {
         let text: String = self.run(&["INFO", section]);
         let line = text.lines().find_map(|l| l.strip_prefix(&format!("{field}:")));
         line.unwrap_or_default().to_owned()
+    }
+
+    /// Valkey's own version where it has one.
+    pub fn version(&self) -> String {
+        let valkey = self.info("server", "valkey_version");
+        if valkey.is_empty() { self.info("server", "redis_version") } else { valkey }
     }
 
     /// `(command, calls, rejected + failed)` of everything that ran.
@@ -124,7 +133,9 @@ impl Drop for Server {
 }
 
 fn launch(dir: &tempfile::TempDir, port: u16, args: &[String]) -> Child {
-    Command::new("redis-server")
+    // Another version or fork can be tried by hand.
+    let program = std::env::var("DLOCK_TEST_REDIS_SERVER");
+    Command::new(program.as_deref().unwrap_or("redis-server"))
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
         .arg(dir.path())
         .args(args)
@@ -138,56 +149,6 @@ fn launch(dir: &tempfile::TempDir, port: u16, args: &[String]) -> Child {
 
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-pub fn rules() -> Arc<LockRules> {
-    Arc::new(LockRules {
-        format: None,
-        lease: None,
-        max_hold: None,
-        token: None,
-        renewed: None,
-        ends_by_expiry: false,
-        series: SeriesTier::Full,
-        always_held: false,
-        holder: None,
-        by_key: true,
-    })
-}
-
-/// A lock called as its key.
-pub fn one(key: impl AsRef<[u8]>) -> LockConfig {
-    let key = key.as_ref().to_vec();
-    let name = String::from_utf8_lossy(&key).into_owned().into();
-    LockConfig { keys: LockKeys::One { name, key }, rules: rules() }
-}
-
-/// Locks called as their keys.
-pub fn many(pattern: &str, max_locks: usize) -> LockConfig {
-    let name = NameTemplate("{0}".into());
-    let pattern = pattern.as_bytes().to_vec();
-    LockConfig {
-        keys: LockKeys::Matching { name, pattern, capture: None, max_locks },
-        rules: rules(),
-    }
-}
-
-pub fn store(port: u16, locks: Vec<LockConfig>) -> Store {
-    Store {
-        name: "main".into(),
-        url: RedisUrl {
-            addr: RedisAddr::Tcp { host: "127.0.0.1".into(), port },
-            tls: false,
-            db: 0,
-        },
-        replicas: Vec::new(),
-        username: None,
-        password: Password::None,
-        tls: TlsFiles::default(),
-        connect_timeout: Duration::from_secs(2),
-        response_timeout: Duration::from_secs(2),
-        locks,
-    }
 }
 
 /// A running poller.

@@ -6,6 +6,7 @@ use super::support::*;
 use crate::config::{Password, RedisAddr, TlsFiles};
 use crate::observe::node::FailReason;
 use crate::observe::{Expiry, Found, Observation};
+use crate::poll::redis::handshake::version_at_least;
 use crate::secret::Secret;
 
 #[tokio::test]
@@ -36,7 +37,7 @@ async fn resp2_and_pttl_where_there_is_nothing_newer() {
     s.url.db = 3;
     let mut w = Watch::with(s, Duration::from_millis(20), Duration::MAX);
     let facts = w.facts().await;
-    assert_eq!(facts.version, "7.0.15");
+    assert!(version_at_least(&facts.version, 6, 0), "{}", facts.version);
     let ends = |f: &Found| match f {
         Found::Present { expiry: Expiry::At(at), .. } => Some(at.0),
         _ => None,

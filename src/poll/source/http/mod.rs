@@ -18,9 +18,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::exposition::Selector;
+use super::exposition;
 use super::{failed, json, tls, value};
-use crate::config::HttpPart;
+use crate::config::{HttpPart, MetricSelector};
 use crate::observe::node::FailReason;
 use crate::observe::worker::Beat;
 use crate::poll::lane::{Inside, Lane};
@@ -55,7 +55,7 @@ pub struct Endpoint {
 enum Part {
     Success,
     Json(String),
-    Metric(Selector),
+    Metric(MetricSelector),
 }
 
 /// Why there is no value.
@@ -96,7 +96,7 @@ impl Endpoint {
             part: match part {
                 HttpPart::Success => Part::Success,
                 HttpPart::Json(pointer) => Part::Json(pointer.clone()),
-                HttpPart::Metric(text) => Part::Metric(Selector::parse(text)?),
+                HttpPart::Metric(text) => Part::Metric(MetricSelector::parse(text)?),
             },
             credentials,
             tls,
@@ -179,7 +179,8 @@ impl Endpoint {
             }
             Part::Metric(selector) => {
                 let (body, _permit) = body(response).await?;
-                let text = selector.value(&body).map_err(|(r, d)| Trouble::Failed(r, d))?;
+                let text =
+                    exposition::value(selector, &body).map_err(|(r, d)| Trouble::Failed(r, d))?;
                 Ok(value::plain(text.as_bytes()))
             }
         }

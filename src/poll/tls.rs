@@ -1,5 +1,5 @@
-//! TLS towards a server: which authorities are trusted and which certificate we show. Files are read at every connect, so
-//! that renewed ones are picked up. Must not skip verification, whatever is configured.
+//! TLS towards a target: which authorities are trusted and which certificate we show. Reads the files anew at each call,
+//! so that renewed ones are picked up. Must not skip verification, whatever is configured.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,25 +8,23 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
-use super::failure::Failure;
 use crate::config::TlsFiles;
-use crate::observe::node::FailReason;
 
 /// The client's side of TLS by these files. Blocks on reading them.
-pub fn client_config(files: &TlsFiles) -> Result<Arc<ClientConfig>, Failure> {
+pub fn client_config(files: &TlsFiles) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|e| tls(format!("TLS cannot be set up: {e}")))?
+        .map_err(|e| format!("TLS cannot be set up: {e}"))?
         .with_root_certificates(roots(files)?);
     let config = match (&files.cert_file, &files.key_file) {
         (Some(cert), Some(key)) => {
             let chain = certificates(cert)?;
             let key = PrivateKeyDer::from_pem_file(key)
-                .map_err(|e| tls(format!("tls.key_file {}: {e}", key.display())))?;
+                .map_err(|e| format!("tls.key_file {}: {e}", key.display()))?;
             builder
                 .with_client_auth_cert(chain, key)
-                .map_err(|e| tls(format!("tls.cert_file {}: {e}", cert.display())))?
+                .map_err(|e| format!("tls.cert_file {}: {e}", cert.display()))?
         }
         _ => builder.with_no_client_auth(),
     };
@@ -34,40 +32,35 @@ pub fn client_config(files: &TlsFiles) -> Result<Arc<ClientConfig>, Failure> {
 }
 
 /// The name that the server's certificate has to carry.
-pub fn server_name(files: &TlsFiles, host: &str) -> Result<ServerName<'static>, Failure> {
+pub fn server_name(files: &TlsFiles, host: &str) -> Result<ServerName<'static>, String> {
     let name = files.server_name.as_deref().unwrap_or(host);
-    ServerName::try_from(name.to_owned()).map_err(|_| {
-        tls(format!("'{name}' cannot be verified in a certificate; set tls.server_name"))
-    })
+    ServerName::try_from(name.to_owned())
+        .map_err(|_| format!("'{name}' cannot be verified in a certificate; set tls.server_name"))
 }
 
-fn roots(files: &TlsFiles) -> Result<RootCertStore, Failure> {
+fn roots(files: &TlsFiles) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     match &files.ca_file {
         Some(path) => {
             for cert in certificates(path)? {
-                roots.add(cert).map_err(|e| tls(format!("tls.ca_file {}: {e}", path.display())))?;
+                roots.add(cert).map_err(|e| format!("tls.ca_file {}: {e}", path.display()))?;
             }
         }
         None => {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if roots.is_empty() {
-                return Err(tls("this system has no trusted authorities; set tls.ca_file".into()));
+                return Err("this system has no trusted authorities; set tls.ca_file".into());
             }
         }
     }
     Ok(roots)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = || CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>();
     match read() {
         Ok(certs) if !certs.is_empty() => Ok(certs),
-        Ok(_) => Err(tls(format!("{} holds no PEM certificate", path.display()))),
-        Err(e) => Err(tls(format!("certificates in {}: {e}", path.display()))),
+        Ok(_) => Err(format!("{} holds no PEM certificate", path.display())),
+        Err(e) => Err(format!("certificates in {}: {e}", path.display())),
     }
-}
-
-fn tls(detail: String) -> Failure {
-    Failure::new(FailReason::Tls, detail)
 }

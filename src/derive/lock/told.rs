@@ -1,0 +1,57 @@
+//! What is told of a lock: signals that rise and fall, transitions for its timeline and the log.
+
+use super::{Lock, Transition};
+use crate::derive::signals::Change;
+use crate::derive::wanted::{Effects, Notice, Weight};
+use crate::derive::words::Signal;
+use crate::observe::Mono;
+
+/// Transitions kept for the timeline.
+const TIMELINE: usize = 16;
+
+impl Lock {
+    /// Sets a signal, and tells of its rise or fall. `detail` is made only for a rise: this runs at every read.
+    pub(super) fn signal(
+        &mut self,
+        signal: Signal,
+        value: Option<bool>,
+        at: Mono,
+        detail: impl FnOnce() -> String,
+        fx: &mut Effects,
+    ) {
+        let change = self.signals.set(signal, value);
+        if value == Some(true) {
+            self.flagged_at = Some(at);
+        }
+        match change {
+            Some(Change::Rose) => self.note(at, signal.as_str(), &detail(), Weight::Alarm, fx),
+            Some(Change::Fell) => {
+                let what = format!("{} ended", signal.as_str());
+                self.note(at, "cleared", &what, Weight::Change, fx);
+            }
+            None => {}
+        }
+    }
+
+    /// Remembers a transition and tells of it.
+    pub(super) fn note(
+        &mut self,
+        at: Mono,
+        what: &'static str,
+        detail: &str,
+        weight: Weight,
+        fx: &mut Effects,
+    ) {
+        if self.timeline.len() == TIMELINE {
+            self.timeline.pop_front();
+        }
+        self.timeline.push_back(Transition { at, what, detail: detail.to_owned() });
+        fx.notices.push(Notice {
+            weight,
+            store: self.store_name.clone(),
+            subject: self.name.clone(),
+            what,
+            detail: detail.to_owned(),
+        });
+    }
+}

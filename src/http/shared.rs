@@ -1,0 +1,69 @@
+//! What all routes answer from, and the refusals that several of them share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::response::{IntoResponse, Response};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::TelemetryPath;
+use crate::expose::Rendered;
+
+/// Says whether every poller has had its first try; the text says what is missing.
+pub type ReadyCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// A wish for a reload; the answer is the real outcome, with every mistake as text.
+pub type ReloadRequest = oneshot::Sender<Result<(), String>>;
+
+/// Scrapes at a time, as in Prometheus' own exporters.
+const SCRAPES: usize = 40;
+
+/// Pages and API documents at a time; each can take much more work than a scrape.
+const PAGES: usize = 10;
+
+/// What the routes answer from.
+#[derive(Clone)]
+pub struct AppState {
+    /// The last snapshot.
+    pub snapshot: Arc<ArcSwap<Rendered>>,
+    /// For `/-/ready`.
+    pub ready: ReadyCheck,
+    /// For `/-/reload`.
+    pub reload: mpsc::Sender<ReloadRequest>,
+    /// Where the metrics are.
+    pub telemetry_path: TelemetryPath,
+}
+
+/// [`AppState`] and the places for answers in work.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub app: AppState,
+    pub scrapes: Arc<Semaphore>,
+    pub pages: Arc<Semaphore>,
+}
+
+impl Shared {
+    /// All places free.
+    pub fn new(app: AppState) -> Self {
+        Self {
+            app,
+            scrapes: Arc::new(Semaphore::new(SCRAPES)),
+            pages: Arc::new(Semaphore::new(PAGES)),
+        }
+    }
+}
+
+/// Why nothing is shown of a snapshot that is too old.
+pub fn too_old(age: f64) -> String {
+    format!(
+        "The last snapshot is {age:.1} s old, more than ten polls: the exporter itself is stuck.\n"
+    )
+}
+
+/// Refuses work for now.
+pub fn busy(why: &'static str) -> Response {
+    let retry = [(RETRY_AFTER, "1")];
+    (StatusCode::SERVICE_UNAVAILABLE, retry, why).into_response()
+}

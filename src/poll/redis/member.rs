@@ -1,0 +1,57 @@
+//! One node of a store as its supervisor sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::node::{Request, Seen};
+use crate::observe::node::FailReason;
+use crate::observe::{Mono, Role};
+
+/// Where a node is known from; the lower one wins when two addresses are one server.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// The store's `url`.
+    Url,
+    /// Its `replicas`.
+    Configured,
+    /// Another node.
+    Announced,
+}
+
+/// A node.
+pub struct Node {
+    /// Where it is known from.
+    pub rank: Rank,
+    /// Its queue.
+    pub requests: mpsc::Sender<Request>,
+    /// Whether it is the one that scans.
+    pub scans: Arc<AtomicBool>,
+    /// Its task.
+    pub task: AbortHandle,
+    /// What it said last, while it is connected.
+    pub seen: Option<Seen>,
+    /// When another node last named it.
+    pub announced: Mono,
+    /// Why it is not connected.
+    pub why: Option<FailReason>,
+}
+
+impl Node {
+    /// Whether locks are read from it as the truth.
+    pub fn is_master(&self) -> bool {
+        match self.seen.as_ref().map(|s| s.role) {
+            Some(Role::Master) => true,
+            // A server that does not tell its role is taken for what the config says it is.
+            Some(Role::Unknown) => self.rank == Rank::Url,
+            _ => false,
+        }
+    }
+
+    /// Whether it is connected to the server process of that run id.
+    pub fn serves(&self, run_id: &str) -> bool {
+        self.seen.as_ref().and_then(|s| s.run_id.as_deref()) == Some(run_id)
+    }
+}
