@@ -191,7 +191,7 @@ fn tls_against_a_plain_port_and_plain_against_tls() {
         ExporterSetup::file(&config(&format!("redis://{at}"), &[])).password().spawn();
     exporter.wait_for("dlock_store_up 0", SOON, |m| up(m, &at) == Some(0.0));
     let log = exporter.log();
-    assert!(log.contains("TLS"), "nothing points at TLS in:\n{log}");
+    assert!(log.contains("rediss://"), "nothing points at TLS in:\n{log}");
 }
 
 #[test]
