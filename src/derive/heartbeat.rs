@@ -34,8 +34,10 @@ pub struct Heartbeat {
     /// First advance after a loss; the loss is over for good with the next one soon after.
     returning: Option<Mono>,
     returned: bool,
-    /// The last read's failure, if it failed.
+    /// The last read failed.
     pub failed: bool,
+    /// It has failed for so long that what was read before says nothing of now.
+    is_blind: bool,
 }
 
 /// What the config and the poll interval say.
@@ -53,9 +55,12 @@ impl Heartbeat {
         if matches!(beat, Beat::Failed { .. }) {
             self.broken = true;
             self.failed = true;
+            let age = self.last_good.map(|g| span.done.since(g.done));
+            self.is_blind = age.is_some_and(|age| age > rules.poll * 3 + rules.poll / 2);
             return false;
         }
         self.failed = false;
+        self.is_blind = false;
         let late = self.last_good.is_some_and(|g| span.sent.since(g.done) > rules.poll * 4);
         let broken = std::mem::take(&mut self.broken) || late;
         self.last_good = Some(span);
@@ -166,9 +171,19 @@ impl Heartbeat {
         self.last_advance
     }
 
-    /// The loss, while it lasts.
+    /// The loss, while it lasts; kept while the source cannot be read.
     pub fn loss(&self) -> Option<Loss> {
         self.loss
+    }
+
+    /// The loss, unless the source has been unreadable for so long that it says nothing of now.
+    pub fn shown_loss(&self) -> Option<Loss> {
+        self.loss.filter(|_| !self.is_blind)
+    }
+
+    /// Whether the source has been unreadable for more than three intervals.
+    pub fn is_blind(&self) -> bool {
+        self.is_blind
     }
 
     /// Whether a loss ended and a second advance came soon after the first.
@@ -178,7 +193,9 @@ impl Heartbeat {
 
     /// Alive, frozen or unknown.
     pub fn liveness(&self, rules: BeatRules) -> Liveness {
-        if self.loss.is_some() {
+        if self.is_blind {
+            Liveness::Unknown
+        } else if self.loss.is_some() {
             Liveness::Frozen
         } else if self.is_judged(rules) {
             Liveness::Alive
@@ -194,116 +211,5 @@ impl Heartbeat {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RULES: BeatRules =
-        BeatRules { frozen_after: Some(Duration::from_secs(3)), poll: Duration::from_millis(500) };
-
-    fn at(seconds: f64) -> Span {
-        Span { sent: Mono::from_secs_f64(seconds), done: Mono::from_secs_f64(seconds + 0.001) }
-    }
-
-    fn value(mark: u64) -> Beat {
-        Beat::Value { mark, expires: false }
-    }
-
-    fn failed() -> Beat {
-        Beat::Failed { reason: crate::observe::node::FailReason::Timeout, detail: String::new() }
-    }
-
-    fn beating_until(seconds: u32) -> Heartbeat {
-        let mut h = Heartbeat::default();
-        for k in 0..seconds * 2 {
-            h.read(at(f64::from(k) / 2.0), &value(u64::from(k / 2)), RULES);
-        }
-        h
-    }
-
-    #[test]
-    fn it_freezes_after_the_threshold_and_not_before() {
-        let mut h = beating_until(10);
-        for k in 20..=23 {
-            assert!(!h.read(at(f64::from(k) / 2.0), &value(9), RULES), "at {k}");
-        }
-        assert!(!h.read(at(12.0), &value(9), RULES));
-        assert!(h.read(at(12.5), &value(9), RULES));
-        assert_eq!(h.liveness(RULES), Liveness::Frozen);
-        // T_lost: two usual beats after the last advance, which the read at 9 s showed.
-        let since = h.loss().unwrap().since.secs_since(Mono(0));
-        assert!((since - 11.0).abs() < 0.01, "{since}");
-    }
-
-    #[test]
-    fn an_outage_of_its_source_restarts_the_age() {
-        let mut h = beating_until(10);
-        for k in 20..50 {
-            h.read(at(f64::from(k) / 2.0), &failed(), RULES);
-        }
-        h.read(at(25.0), &value(9), RULES);
-        assert_eq!(h.liveness(RULES), Liveness::Alive);
-        assert!(h.age().unwrap() < 0.01);
-    }
-
-    #[test]
-    fn a_pause_of_the_observer_restarts_the_age() {
-        let mut h = beating_until(10);
-        assert!(!h.read(at(70.0), &value(9), RULES));
-        assert_eq!(h.liveness(RULES), Liveness::Alive);
-    }
-
-    #[test]
-    fn a_worker_lost_before_the_outage_stays_lost_unless_its_value_changed() {
-        let mut h = beating_until(10);
-        for k in 20..30 {
-            h.read(at(f64::from(k) / 2.0), &value(9), RULES);
-        }
-        assert_eq!(h.liveness(RULES), Liveness::Frozen);
-        h.read(at(20.0), &failed(), RULES);
-        h.read(at(25.0), &value(9), RULES);
-        assert_eq!(h.liveness(RULES), Liveness::Frozen);
-        h.read(at(25.5), &value(10), RULES);
-        assert_eq!(h.liveness(RULES), Liveness::Alive);
-        assert!(!h.has_returned());
-        h.read(at(26.5), &value(11), RULES);
-        assert!(h.has_returned());
-    }
-
-    #[test]
-    fn a_constant_is_no_heartbeat_but_a_session_key_is() {
-        let mut h = Heartbeat::default();
-        for k in 0..40 {
-            h.read(at(f64::from(k)), &value(7), RULES);
-        }
-        assert_eq!(h.liveness(RULES), Liveness::Unknown);
-        let mut h = Heartbeat::default();
-        for k in 0..10 {
-            h.read(at(f64::from(k) / 2.0), &Beat::Success, RULES);
-        }
-        for k in 10..20 {
-            h.read(at(f64::from(k) / 2.0), &Beat::None, RULES);
-        }
-        assert_eq!(h.liveness(RULES), Liveness::Frozen);
-    }
-
-    #[test]
-    fn a_long_loss_is_not_learned_as_the_usual_beat() {
-        let mut h = beating_until(10);
-        for k in 20..200 {
-            h.read(at(f64::from(k) / 2.0), &value(9), RULES);
-        }
-        h.read(at(100.0), &value(10), RULES);
-        assert!(h.usual_beat(RULES) < 1.1, "{}", h.usual_beat(RULES));
-        assert!(h.is_judged(RULES));
-    }
-
-    #[test]
-    fn a_threshold_under_two_usual_beats_is_not_judged() {
-        let mut h = Heartbeat::default();
-        for k in 0..10 {
-            h.read(at(f64::from(k) * 2.0), &value(k as u64), RULES);
-        }
-        assert_eq!(h.liveness(RULES), Liveness::Unknown);
-        assert!(!h.is_threshold_sane(RULES));
-    }
-}
+#[path = "heartbeat_tests.rs"]
+mod tests;

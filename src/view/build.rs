@@ -191,7 +191,8 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
         }
     }
     let beat = &worker.heartbeat;
-    if group.heartbeat.is_some() && beat.was_seen() && beat.is_threshold_sane(rules) {
+    let is_told = beat.was_seen() && beat.is_threshold_sane(rules) && !beat.is_blind();
+    if group.heartbeat.is_some() && is_told {
         let lost = beat.loss().map(|l| now.secs_since(l.since).max(0.0));
         sources.push((LivenessSource::Heartbeat, lost.is_none(), lost));
     }

@@ -5,6 +5,7 @@
 
 mod children;
 mod driver;
+mod endpoint;
 mod exporter;
 mod http;
 mod metrics;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use children::Group;
 pub use driver::Driver;
+pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup};
 pub use http::{Answer, request};
 pub use metrics::Metrics;

@@ -61,7 +61,7 @@ impl Lock {
         let mut judged = Judged::UNKNOWN;
         if group.heartbeat.is_some() {
             judged.liveness = worker.heartbeat.liveness(rules);
-            judged.heartbeat = worker.heartbeat.loss();
+            judged.heartbeat = worker.heartbeat.shown_loss();
         }
         if let Some(processes) = worker.processes_of(owner.pid, group) {
             judged.liveness = judged.liveness.min(processes.liveness());
@@ -117,6 +117,12 @@ impl Lock {
         let Some(judged) = self.holder(workers) else { return };
         self.latch_replacement(judged);
         self.close_renewals(judged, source, span, workers);
+        let is_unjudged = self.signals.get(Signal::HolderStale).is_none();
+        if is_unjudged && judged.losses().next().is_some() && !self.rules.ends_by_expiry {
+            // Not judged for a while: whether it is stale now, and was all along, only a read of the key can tell.
+            self.want_read(Mono(0), fx);
+            return;
+        }
         // A look cannot make a holder stale, only a read of the key after it; but it can end it.
         let is_stale = self.signals.is_up(Signal::HolderStale) && judged.losses().next().is_some();
         self.set_holder_signals(judged, is_stale, workers, span.done, fx);
@@ -146,10 +152,10 @@ impl Lock {
         let liveness = judged.liveness.as_str();
         // renewal_after implies stale: while a heartbeat's return is not confirmed, both stay.
         let stale = can_judge.then_some(is_stale || is_after);
-        let after = if can_judge && !is_token_ambiguous {
-            Some(is_after)
-        } else {
-            is_after.then_some(true)
+        let after = match (can_judge, is_token_ambiguous) {
+            (false, _) => None,
+            (true, false) => Some(is_after),
+            (true, true) => is_after.then_some(true),
         };
         let detail = || format!("its holder is {liveness}");
         self.signal(Signal::HolderStale, stale, now, detail, fx);
