@@ -3,6 +3,7 @@
 // A stock of means for tests that come and go.
 #![allow(dead_code)]
 
+mod cgroup;
 mod children;
 mod driver;
 mod endpoint;
@@ -17,6 +18,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use cgroup::Cgroup;
 pub use children::Group;
 pub use driver::Driver;
 pub use endpoint::{Endpoint, Reply};
