@@ -6,6 +6,7 @@
 mod support;
 
 mod clients;
+mod companions;
 mod controls;
 mod daemon;
 mod false_alarms;

@@ -20,7 +20,7 @@ mod tests;
 
 pub use cgroup::Cgroup;
 pub use children::Group;
-pub use driver::Driver;
+pub use driver::{Client, Driver};
 pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup};
 pub use http::{Answer, request};
