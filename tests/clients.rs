@@ -34,11 +34,13 @@ stores:
 /// The end of a lock that its library released.
 fn released(exporter: &mut Exporter, worker: &mut Worker) -> Metrics {
     assert!(worker.stop().success());
-    exporter.wait_for("dlock_lock_held 0", SOON, |m| m.is("dlock_lock_held", LOCK, 0.0));
+    // An end is settled with the node's facts, which are read after the sweep that saw it.
+    exporter.wait_for("dlock_lock_held 0 and its end: dlock_lease_ends_total", SOON, |m| {
+        m.is("dlock_lock_held", LOCK, 0.0) && m.sum("dlock_lease_ends_total", LOCK) == 1.0
+    });
     let m = exporter.metrics();
     let ends = [("lock", "job"), ("evidence", "released")];
     assert!(m.is("dlock_lease_ends_total", &ends, 1.0), "{}", m.lines("dlock_lease_ends_total"));
-    assert_eq!(m.sum("dlock_lease_ends_total", LOCK), 1.0);
     assert_eq!(m.sum("dlock_lock_acquisitions_total", LOCK), 1.0);
     m
 }

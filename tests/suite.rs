@@ -6,11 +6,17 @@
 mod support;
 
 mod clients;
+mod companions;
+mod controls;
 mod daemon;
 mod false_alarms;
 mod golden;
+mod heartbeats;
 mod hostile;
 mod hostile_servers;
 mod layering;
 mod outage;
+mod processes;
+mod replicas;
 mod stale_holder;
+mod tls;

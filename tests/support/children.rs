@@ -63,6 +63,11 @@ impl Group {
         self.signal(Signal::CONT);
     }
 
+    /// SIGKILL without reaping: it stays a zombie.
+    pub fn kill_unreaped(&self) {
+        self.signal(Signal::KILL);
+    }
+
     /// SIGKILL to the child only; what it started lives on. Reaps it.
     pub fn kill(&mut self) {
         self.signal(Signal::KILL);

@@ -1,7 +1,9 @@
 //! The exporter as a child process: its config file, flags and environment, its HTTP, its log. It must not reach into
 //! the library.
 
+use std::fs::Permissions;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -18,6 +20,7 @@ pub struct ExporterSetup {
     yaml: Option<String>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    wrapper: Vec<String>,
 }
 
 impl ExporterSetup {
@@ -29,6 +32,13 @@ impl ExporterSetup {
     /// Adds arguments.
     pub fn arguments(mut self, words: &[&str]) -> Self {
         self.arguments.extend(words.iter().map(|w| (*w).to_owned()));
+        self
+    }
+
+    /// Starts it by another program: these words, then the exporter and its arguments. What runs it may be another user,
+    /// so the program and the config are where everybody may read them.
+    pub fn wrapped(mut self, words: &[&str]) -> Self {
+        self.wrapper = words.iter().map(|w| (*w).to_owned()).collect();
         self
     }
 
@@ -48,7 +58,19 @@ impl ExporterSetup {
         let dir = TempDir::new().expect("a temporary directory can be made");
         let config = dir.path().join("dlock.yml");
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dlock_exporter"));
+        let mut command = match self.wrapper.split_first() {
+            None => Command::new(env!("CARGO_BIN_EXE_dlock_exporter")),
+            Some((program, words)) => {
+                let copy = dir.path().join("dlock_exporter");
+                std::fs::copy(env!("CARGO_BIN_EXE_dlock_exporter"), &copy)
+                    .expect("room for a copy");
+                std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755))
+                    .expect("an own directory's mode can be changed");
+                let mut command = Command::new(program);
+                command.args(words).arg(copy);
+                command
+            }
+        };
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("DLOCK__")) {
             command.env_remove(name);
         }

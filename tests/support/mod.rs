@@ -3,10 +3,14 @@
 // A stock of means for tests that come and go.
 #![allow(dead_code)]
 
+mod cgroup;
 mod children;
+mod driver;
+mod endpoint;
 mod exporter;
 mod http;
 mod metrics;
+mod proxy;
 mod redis_server;
 mod sampling;
 mod scripted_commands;
@@ -16,10 +20,14 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use cgroup::Cgroup;
 pub use children::Group;
+pub use driver::{Client, Driver};
+pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup};
 pub use http::{Answer, request};
 pub use metrics::{Metrics, promtool_accepts};
+pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
@@ -33,6 +41,16 @@ use dlock_exporter::clock;
 
 /// What a loaded machine with two processors may add to any measured delay.
 pub const SLACK: Duration = Duration::from_millis(800);
+
+/// The signals that are up or ever rose, in words; `None` if there are none. Panics if no lock is judged at all, since
+/// silence of a blind exporter proves nothing.
+pub fn raised(m: &Metrics) -> Option<String> {
+    let rises = m.all("dlock_signal_rises_total", &[]);
+    assert!(!rises.is_empty(), "no lock is judged:\n{}", m.lines("dlock_"));
+    let flagged = m.sum("dlock_locks_flagged", &[]);
+    let rose: Vec<_> = rises.into_iter().filter(|s| s.value > 0.0).collect();
+    (flagged > 0.0 || !rose.is_empty()).then(|| format!("{flagged} flagged, rose: {rose:?}"))
+}
 
 /// Whether the longer forms of the tests were asked for.
 pub fn long() -> bool {

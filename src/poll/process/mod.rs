@@ -146,6 +146,11 @@ impl<'a> Pass<'a> {
         if named_here && let Some(why) = self.visibility.foreign_numbering() {
             return unknown(ProcessUnknown::Hidden, why);
         }
+        // The first process of a container; init here lives for ever and would hide its death.
+        if pid == 1 && self.visibility.has_kernel() {
+            let why = "the token's pid is 1, which is init here: it is of another pid namespace";
+            return unknown(ProcessUnknown::Hidden, why);
+        }
         match self.read(pid) {
             Reading::KernelThread => unknown(
                 ProcessUnknown::Hidden,

@@ -17,6 +17,7 @@ const FIRST_UTS: &str = "uts:[4026531838]";
 pub struct Visibility {
     hides: Option<String>,
     foreign: Option<String>,
+    has_kernel: bool,
 }
 
 impl Visibility {
@@ -41,13 +42,19 @@ impl Visibility {
                     )
                 })
             });
-        let foreign = foreign(root).filter(|_| hides.is_none());
-        Self { hides, foreign }
+        let kernel = kernel_starter(root);
+        let foreign = foreign(root, kernel).filter(|_| hides.is_none());
+        Self { hides, foreign, has_kernel: kernel == Some(true) }
     }
 
     /// Why a pid that is not there may be there all the same.
     pub fn hides(&self) -> Option<String> {
         self.hides.clone()
+    }
+
+    /// Whether the kernel's threads are seen, so that pid 1 is the machine's init and no worker.
+    pub fn has_kernel(&self) -> bool {
+        self.has_kernel
     }
 
     /// Why pids named by tokens of this host are not those of this procfs.
@@ -70,16 +77,20 @@ fn hidden_by<'a>(options: &'a [String], us: &Privilege) -> Option<&'a str> {
     (!exempt).then_some(option)
 }
 
+/// Whether pid 2 is the kernel's thread starter, which it is in the first pid namespace and nowhere else; `None` if we
+/// may not know.
+fn kernel_starter(root: &Path) -> Option<bool> {
+    match fs::read(root.join("2/stat")) {
+        Ok(text) => Some(stat::parse(&text).is_some_and(|s| s.kernel_thread)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Some(false),
+        Err(_) => None,
+    }
+}
+
 /// In a container that shares only the host's name, a token that names this host has its pid in numbers we do not see.
-/// Pid 2 is the kernel's thread starter in the first pid namespace and nowhere else.
-fn foreign(root: &Path) -> Option<String> {
-    let first = match fs::read(root.join("2/stat")) {
-        Ok(text) => stat::parse(&text).is_some_and(|s| s.kernel_thread),
-        // Refused is no proof of anything.
-        Err(e) => e.kind() != io::ErrorKind::NotFound,
-    };
+fn foreign(root: &Path, kernel: Option<bool>) -> Option<String> {
     let hosts_name = fs::read_link("/proc/self/ns/uts").is_ok_and(|l| l.as_os_str() == FIRST_UTS);
-    (!first && hosts_name).then(|| {
+    (kernel == Some(false) && hosts_name).then(|| {
         format!("{} is of another pid namespace than this host's name: mount the host's /proc and set --path.procfs", root.display())
     })
 }

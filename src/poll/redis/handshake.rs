@@ -75,7 +75,8 @@ async fn establish(
     let user = store.username.as_deref();
     let mut hello = None;
     if abilities.worth_trying("hello") {
-        hello = say_hello(&mut conn, user, password.as_ref(), abilities).await?;
+        let said = say_hello(&mut conn, user, password.as_ref(), abilities).await;
+        hello = said.map_err(|failure| cut_off(failure, store.url.tls))?;
     }
     if hello.is_none() {
         authenticate(&mut conn, user, password.as_ref()).await?;
@@ -87,6 +88,14 @@ async fn establish(
     }
     conn.set_limit(store.response_timeout);
     Ok((conn, hello.unwrap_or_default()))
+}
+
+/// A server that closes the connection at our first word may have expected TLS.
+fn cut_off(mut failure: Failure, is_tls: bool) -> Failure {
+    if failure.reason == FailReason::Network && !is_tls {
+        failure.detail.push_str("; if this port speaks TLS, write the url with rediss://");
+    }
+    failure
 }
 
 /// RESP3 with credentials in one round trip; `None` where the server does not have it.
