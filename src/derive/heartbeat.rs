@@ -189,9 +189,7 @@ impl Heartbeat {
 
     /// Alive, frozen or unknown.
     pub fn liveness(&self, rules: BeatRules) -> Liveness {
-        if self.is_blind {
-            Liveness::Unknown
-        } else if self.loss.is_some() {
+        if self.loss.is_some() {
             Liveness::Frozen
         } else if self.is_judged(rules) {
             Liveness::Alive
