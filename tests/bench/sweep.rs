@@ -1,6 +1,12 @@
 //! What a sweep over 10,000 string locks costs, beside a raw client that sends the same reads in the same run, and what
 //! it does to another client's latency. Prints ratios; fails when one is over its bound.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 // Its self-tests and half of its means are for the tests.
 #[allow(unused_imports)]

@@ -260,7 +260,7 @@ impl NodeTask {
         self.abilities.retry_refused();
         self.sweeper.retry_refused();
         self.parts.retry_refused();
-        self.scan.restart();
+        self.scan.retry();
     }
 
     fn backoff(&mut self, reason: FailReason) -> Duration {

@@ -1,7 +1,10 @@
 //! Finds keys of a store's patterns: one `SCAN` call after another, spread out, round after round. Runs on the primary
 //! only, and only tells what it saw.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+use tracing::info;
 
 use super::ability::RETRY_REFUSED;
 use super::codec::Item;
@@ -9,8 +12,8 @@ use super::conn::Conn;
 use super::failure::{Failure, is_noperm, is_not_ready};
 use super::pack;
 use crate::clock;
-use crate::observe::Mono;
 use crate::observe::node::FailReason;
+use crate::observe::{Mono, label};
 
 /// Keys that the server looks at in one call; it stops nothing for longer than about 0.1 ms.
 const COUNT: &[u8] = b"500";
@@ -42,6 +45,10 @@ pub struct Scan {
     due: Mono,
     /// No call before that, over whatever connection.
     not_before: Mono,
+    /// Whether the pattern at hand has matched anything in this round.
+    matched: bool,
+    /// Patterns of which it was said that they match nothing.
+    told_empty: BTreeSet<usize>,
 }
 
 impl Scan {
@@ -50,7 +57,18 @@ impl Scan {
         let now = clock::mono();
         let round = interval.max(ROUND);
         let cursor = b"0".to_vec();
-        Self { patterns, round, at: 0, cursor, begun: now, due: now, not_before: now }
+        let told_empty = BTreeSet::new();
+        Self {
+            patterns,
+            round,
+            at: 0,
+            cursor,
+            begun: now,
+            due: now,
+            not_before: now,
+            matched: false,
+            told_empty,
+        }
     }
 
     /// When the next call is due; `None` if there are no patterns.
@@ -62,7 +80,14 @@ impl Scan {
     pub fn restart(&mut self) {
         self.at = 0;
         self.cursor = b"0".to_vec();
+        self.matched = false;
         self.due = clock::mono().max(self.not_before);
+    }
+
+    /// Begins anew at once, whatever went wrong before.
+    pub fn retry(&mut self) {
+        self.not_before = clock::mono();
+        self.restart();
     }
 
     /// Leaves the server alone for a while.
@@ -110,11 +135,13 @@ impl Scan {
             keys.push(walk.bytes().ok_or_else(bad)?.to_vec());
         }
         self.due = clock::mono().plus(STEP);
+        self.matched |= !keys.is_empty();
         if cursor != b"0" {
             self.cursor = cursor;
             return Ok(Page::Keys(keys));
         }
         self.cursor = cursor;
+        self.tell_if_empty();
         self.at += 1;
         if self.at < self.patterns.len() {
             return Ok(Page::Keys(keys));
@@ -122,5 +149,20 @@ impl Scan {
         self.at = 0;
         self.due = self.begun.plus(self.round).max(self.due);
         Ok(Page::Last(keys))
+    }
+
+    /// A pattern with a typo matches nothing for ever, which looks like locks that are never taken: said once.
+    fn tell_if_empty(&mut self) {
+        let matched = std::mem::take(&mut self.matched);
+        if matched {
+            self.told_empty.remove(&self.at);
+        } else if self.told_empty.insert(self.at)
+            && let Some(pattern) = self.patterns.get(self.at)
+        {
+            info!(
+                pattern = label::text(pattern),
+                "no key matches this pattern now; it is looked for again and again"
+            );
+        }
     }
 }
