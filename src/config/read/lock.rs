@@ -104,6 +104,8 @@ fn rules(at: &Cursor<'_>, by_key: bool) -> LockRules {
         always_held: at.one_of("expect") == Some("always_held"),
         holder: at.text("holder").and_then(|text| holder(at, text)),
         by_key,
+        // Without `capture` a pattern may find anything, and one lock says nothing of another.
+        pooled: !by_key && at.has("match") && at.has("capture"),
     }
 }
 

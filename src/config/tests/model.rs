@@ -48,6 +48,7 @@ fn locks_arrive_with_their_rules_and_defaults() {
     assert_eq!((name.0.as_str(), pattern.as_slice()), ("job-{1}-{kind}", b"lock:job:*" as &[u8]));
     assert!(capture.0.is_match(b"lock:job:1:x"));
     assert_eq!(many.rules.series, SeriesTier::Flagged);
+    assert_eq!([one, many, plain].map(|l| l.rules.pooled), [false, true, false]);
     let LockKeys::Matching { name, capture: None, max_locks: 1000, .. } = &plain.keys else {
         panic!("{plain:?}")
     };
