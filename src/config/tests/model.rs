@@ -99,7 +99,9 @@ fn worker_groups_arrive_in_the_order_of_their_names() {
 /// An alternation that matches a part first must still serve the whole name.
 #[test]
 fn a_match_is_of_the_whole_name() {
-    let text = "workers:\n  g:\n    match: 'a|ab'\n";
+    let text = "
+stores: {main: {url: redis://h, locks: [{name: x, key: x, holder: '(?P<worker>.+)'}]}}
+workers: {g: {match: 'a|ab', process: {pid_file: '/run/{worker}.pid'}}}";
     let config = load_text(text, &[]).unwrap();
     assert!(config.workers[0].serves("ab") && config.workers[0].serves("a"));
     assert!(!config.workers[0].serves("abc") && !config.workers[0].serves("ab\n"));
