@@ -5,7 +5,7 @@ use config::{Map, Value, ValueKind};
 
 use super::mistake::{Report, closest};
 use super::schema::{Key, Kind, Section};
-use super::unknown::join;
+use super::unknown::{holds, join};
 
 /// A table, its section of the schema and the path to it.
 pub(super) struct Cursor<'a> {
@@ -99,11 +99,7 @@ impl<'a> Cursor<'a> {
         let (Some(spec), Some(value)) = (self.section.key(key), self.table.get(key)) else {
             return false;
         };
-        match spec.kind {
-            Kind::Table(_) | Kind::Map(_) => !matches!(value.kind, ValueKind::Table(_)),
-            Kind::List(_) | Kind::Texts => !matches!(value.kind, ValueKind::Array(_)),
-            _ => false,
-        }
+        !holds(spec.kind, &value.kind)
     }
 
     /// Whether the key holds a list without elements.

@@ -2,6 +2,7 @@
 //! series twice. Keeps paths only, and compares nothing that was not readable.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::super::cursor::Cursor;
 use super::super::model::Pattern;
@@ -17,23 +18,29 @@ pub(super) struct Seen {
 impl Seen {
     /// The name of a single lock.
     pub(super) fn name(&mut self, at: &Cursor<'_>, name: &str) {
-        twice(at, "name", self.names.insert(name.to_owned(), at.path.clone()));
+        once(at, "name", self.names.entry(name.to_owned()));
     }
 
     /// A single lock's key.
     pub(super) fn key(&mut self, at: &Cursor<'_>, key: &[u8]) {
-        twice(at, "key", self.keys.insert(key.to_vec(), at.path.clone()));
+        once(at, "key", self.keys.entry(key.to_vec()));
     }
 
     /// A pattern and what it captures; one pattern may serve two entries that tell its keys apart by `capture`.
     pub(super) fn pattern(&mut self, at: &Cursor<'_>, pattern: &[u8], capture: Option<&Pattern>) {
         let capture = capture.map(|c| c.0.as_str().to_owned());
-        twice(at, "match", self.patterns.insert((pattern.to_vec(), capture), at.path.clone()));
+        once(at, "match", self.patterns.entry((pattern.to_vec(), capture)));
     }
 }
 
-fn twice(at: &Cursor<'_>, key: &str, first: Option<String>) {
-    if let Some(first) = first {
-        at.wrong(key, format!("is the same as that of `{first}`"), "change or remove one of them");
+fn once<K: Ord>(at: &Cursor<'_>, key: &str, entry: Entry<'_, K, String>) {
+    match entry {
+        Entry::Vacant(free) => {
+            free.insert(at.path.clone());
+        }
+        Entry::Occupied(first) => {
+            let reason = format!("is the same as that of `{}`", first.get());
+            at.wrong(key, reason, "change or remove one of them");
+        }
     }
 }
