@@ -271,7 +271,7 @@ impl Store {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
                     *n += 1;
                 }
-                if !lock.rules.by_key {
+                if lock.rules.pooled {
                     let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
                     self.pools.entry(pool_of(&lock.rules)).or_default().learn(
                         held,

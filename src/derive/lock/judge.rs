@@ -132,7 +132,10 @@ impl Lock {
             return None;
         }
         let now = c.seen.span.done;
-        let learned = self.holds.limit(now).or_else(|| c.pool?.limit(now))?;
+        // A catch-all pattern throws locks of all kinds together: only an entry that says what its names are made of
+        // (by a capture) is taken to have locks of one kind.
+        let pool = c.pool.filter(|_| self.rules.pooled);
+        let learned = self.holds.limit(now).or_else(|| pool?.limit(now))?;
         Some(learned.max(LEAST_HOLD_LIMIT).max(5.0 * c.poll.as_secs_f64()))
     }
 
