@@ -84,6 +84,8 @@ impl Store {
     pub fn renumber(&mut self, id: StoreId) {
         self.id = id;
         self.breaks += 1;
+        // Pools are of the earlier config's entries.
+        self.pools.clear();
         // Reloads may come faster than scans: what an earlier one parked is still waiting.
         let locks = std::mem::take(&mut self.locks).into_values();
         self.parked.extend(locks.map(|l| (l.name.clone(), l)));
