@@ -58,8 +58,10 @@ fn a_source_that_cannot_be_read_for_three_intervals_says_nothing() {
         assert_eq!(h.liveness(RULES), liveness, "at {k}");
     }
     let mut h = beating_until(10);
-    (20..30).for_each(|k| drop(h.read(at(f64::from(k) / 2.0), &value(9), RULES)));
-    (30..40).for_each(|k| drop(h.read(at(f64::from(k) / 2.0), &failed(), RULES)));
+    for k in 20..40 {
+        let beat = if k < 30 { value(9) } else { failed() };
+        h.read(at(f64::from(k) / 2.0), &beat, RULES);
+    }
     assert_eq!((h.liveness(RULES), h.shown_loss()), (Liveness::Unknown, None));
     h.read(at(20.0), &value(9), RULES);
     assert_eq!(h.liveness(RULES), Liveness::Frozen, "the loss was kept");
