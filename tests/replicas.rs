@@ -1,19 +1,18 @@
-//! A primary and its replicas: agreement, lag that is no divergence, divergence that is, promotion, and two that say
-//! master. Lag, a standing replica and a failover must raise nothing; a write of a replica's own must, by its kind.
+//! A primary and its replicas: agreement, lag that is no divergence, and divergence that is. Lag and a standing replica
+//! must raise nothing; a write of a replica's own must, by its kind.
 
 use std::time::Duration;
 
 use crate::support::{
     Driver, Exporter, Metrics, Proxy, RedisServer, RedisSetup, SLACK, Sampler, for_a_while, raised,
-    wait_until,
 };
 
-const POLL: Duration = Duration::from_millis(200);
-const SOON: Duration = Duration::from_secs(15);
-const FOR_LONG: &str = "600000";
+pub const POLL: Duration = Duration::from_millis(200);
+pub const SOON: Duration = Duration::from_secs(15);
+pub const FOR_LONG: &str = "600000";
 
 /// A file that watches these locks, `lock:NAME`, and the workers' heartbeats in the same store.
-fn config(server: &RedisServer, locks: &[&str]) -> String {
+pub fn config(server: &RedisServer, locks: &[&str]) -> String {
     let url = server.url();
     let holder = "'^(?P<worker>[^:]+):'";
     let locks: String = locks
@@ -36,11 +35,11 @@ stores:
     )
 }
 
-fn addr(server: &RedisServer) -> String {
+pub fn addr(server: &RedisServer) -> String {
     server.address().to_string()
 }
 
-fn has_role(m: &Metrics, server: &RedisServer, role: &str) -> bool {
+pub fn has_role(m: &Metrics, server: &RedisServer, role: &str) -> bool {
     let addr = addr(server);
     let roles = m.all("dlock_store_role", &[("addr", &addr)]);
     let up: Vec<_> = roles.iter().filter(|s| s.value == 1.0).map(|s| s.label("role")).collect();
@@ -56,7 +55,7 @@ fn differences(m: &Metrics) -> Vec<(String, String)> {
     all
 }
 
-fn diverged(m: &Metrics, lock: &str) -> Option<f64> {
+pub fn diverged(m: &Metrics, lock: &str) -> Option<f64> {
     m.value("dlock_replica_diverged", &[("lock", lock)])
 }
 
@@ -245,146 +244,4 @@ fn a_replica_with_writes_of_its_own_has_diverged_until_they_are_undone() {
         "and nothing else: {}",
         m.lines("dlock_signal_rises_total")
     );
-}
-
-/// Beats of the worker `kept-1`.
-fn beats(server: &RedisServer) -> Driver {
-    Driver::start(server, 0, |c| {
-        let start = dlock_exporter::clock::mono().0;
-        for n in start.. {
-            c.cmd(&["SET", "hb:kept-1", &n.to_string()]);
-            if !c.wait(Duration::from_millis(150)) {
-                break;
-            }
-        }
-    })
-}
-
-/// A primary, its replica and a lock `kept` whose worker beats, all seen well.
-fn before_failover() -> (RedisServer, RedisServer, Exporter, Driver) {
-    let primary = RedisServer::start();
-    let replica = RedisSetup::default().replica_of(&primary).start();
-    primary.cmd(&["SET", "lock:kept", "kept-1:x", "PX", FOR_LONG]);
-    let beats = beats(&primary);
-    let mut exporter = Exporter::start(&config(&primary, &["kept", "lost"]));
-    exporter.wait_for("dlock_store dlock_holder_stale dlock_worker_heartbeats_total", SOON, |m| {
-        has_role(m, &primary, "master")
-            && has_role(m, &replica, "replica")
-            && m.is("dlock_holder_stale", &[("lock", "kept")], 0.0)
-            && m.sum("dlock_worker_heartbeats_total", &[]) >= 8.0
-            && diverged(m, "kept") == Some(0.0)
-    });
-    (primary, replica, exporter, beats)
-}
-
-/// The new primary is judged, `kept` is the same tenure there, and nothing rose.
-fn after_failover(exporter: &mut Exporter, new: &RedisServer, held_before: f64) {
-    exporter.wait_for("dlock_store_failovers_total 1 dlock_store dlock_holder", SOON, |m| {
-        m.is("dlock_store_failovers_total", &[], 1.0)
-            && has_role(m, new, "master")
-            && m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-            && m.is("dlock_holder_liveness", &[("lock", "kept"), ("state", "alive")], 1.0)
-            && m.is("dlock_holder_stale", &[("lock", "kept")], 0.0)
-    });
-    let m = exporter.metrics();
-    assert!(m.value("dlock_lock_held_seconds", &[("lock", "kept")]) > Some(held_before));
-    let kept = [("lock", "kept")];
-    assert_eq!(m.sum("dlock_lock_acquisitions_total", &kept), 0.0, "it was held all along");
-    assert_eq!(m.sum("dlock_lease_ends_total", &kept), 0.0);
-    assert_eq!(m.sum("dlock_lease_renewals_total", &kept), 0.0, "a failover renews nothing");
-    // It is judged from the new primary: what is written there is seen, once its new history is known.
-    let _renewing = Driver::start(new, 0, |c| {
-        while c.wait(Duration::from_millis(300)) {
-            c.cmd(&["PEXPIRE", "lock:kept", FOR_LONG]);
-        }
-    });
-    exporter.wait_for("dlock_lease_renewals_total", SOON, |m| {
-        m.value("dlock_lease_renewals_total", &kept).is_some_and(|n| n >= 3.0)
-    });
-}
-
-fn held_seconds(exporter: &Exporter) -> f64 {
-    let m = exporter.metrics();
-    m.value("dlock_lock_held_seconds", &[("lock", "kept")]).expect("it is held")
-}
-
-#[test]
-fn a_replica_is_promoted_after_its_primary_died() {
-    let (mut primary, replica, mut exporter, beating) = before_failover();
-    // `lost` was granted and never reached the replica.
-    replica.cmd(&["CONFIG", "SET", "masteruser", "nobody"]);
-    replica.cmd(&["CONFIG", "SET", "masterauth", "wrong"]);
-    primary.cmd(&["CLIENT", "KILL", "TYPE", "replica"]);
-    primary.cmd(&["SET", "lock:lost", "lost-1:x", "PX", FOR_LONG]);
-    exporter.wait_for("dlock_lock_held of lost", SOON, |m| {
-        m.is("dlock_lock_held", &[("lock", "lost")], 1.0)
-    });
-    let held = held_seconds(&exporter);
-    beating.stop();
-    primary.kill();
-    exporter.wait_for("dlock_store_up 0", SOON, |m| {
-        m.is("dlock_store_up", &[("addr", &addr(&primary))], 0.0)
-    });
-    // Longer than the heartbeat may stand still: it lives in the same store.
-    for_a_while(Duration::from_secs(2));
-    replica.cmd(&["REPLICAOF", "NO", "ONE"]);
-    let _beats = beats(&replica);
-    after_failover(&mut exporter, &replica, held);
-    exporter.wait_for("the end of lost: dlock_store_lease_ends_total", SOON, |m| {
-        m.is("dlock_store_lease_ends_total", &[("evidence", "failover")], 1.0)
-            && m.is("dlock_lock_held", &[("lock", "lost")], 0.0)
-    });
-    let m = exporter.metrics();
-    assert_eq!(m.sum("dlock_store_lease_ends_total", &[]), 1.0, "no other end is claimed");
-    assert_eq!(m.sum("dlock_lease_ends_total", &[]), 0.0, "a failover is no end of the lock's");
-
-    // The old one comes back empty: another history, so not a second primary of this one.
-    primary.restart();
-    exporter.wait_for("the old one again: dlock_store_role", SOON, |m| {
-        m.is("dlock_store_up", &[("addr", &addr(&primary))], 1.0) && has_role(m, &primary, "master")
-    });
-    exporter.never("the empty old primary judged", POLL * 8, |m| {
-        !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-            || !m.is("dlock_store_failovers_total", &[], 1.0)
-            || !m.is("dlock_store_primaries", &[], 1.0)
-    });
-    assert_eq!(raised(&exporter.metrics()), None);
-}
-
-#[test]
-fn an_old_primary_that_wakes_up_is_a_second_one() {
-    let (primary, replica, mut exporter, beating) = before_failover();
-    let held = held_seconds(&exporter);
-    beating.stop();
-    primary.pause();
-    exporter.wait_for("dlock_store_up 0", SOON, |m| {
-        m.is("dlock_store_up", &[("addr", &addr(&primary))], 0.0)
-    });
-    replica.cmd(&["REPLICAOF", "NO", "ONE"]);
-    let _beats = beats(&replica);
-    after_failover(&mut exporter, &replica, held);
-    primary.resume();
-    exporter.wait_for("dlock_store_primaries 2: dlock_store", SOON, |m| {
-        m.is("dlock_store_primaries", &[], 2.0)
-            && has_role(m, &primary, "master")
-            && has_role(m, &replica, "master")
-    });
-    // What the old one says of a lock counts no more.
-    wait_until("it answers", SOON, || primary.try_cmd(&["DEL", "lock:kept"]).ok());
-    primary.cmd(&["SET", "lock:lost", "lost-1:x", "PX", FOR_LONG]);
-    exporter.never("the old primary judged", POLL * 8, |m| {
-        !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-            || !m.is("dlock_lock_held", &[("lock", "lost")], 0.0)
-            || !m.is("dlock_store_failovers_total", &[], 1.0)
-    });
-    let port = replica.address().port().to_string();
-    primary.cmd(&["REPLICAOF", "127.0.0.1", &port]);
-    exporter.wait_for("dlock_store_primaries 1: dlock_store dlock_replica", SOON, |m| {
-        m.is("dlock_store_primaries", &[], 1.0)
-            && has_role(m, &primary, "replica")
-            && diverged(m, "kept") == Some(0.0)
-    });
-    let m = exporter.metrics();
-    assert_eq!(raised(&m), None);
-    assert_eq!(m.sum("dlock_store_lease_ends_total", &[]), 0.0);
 }

@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::not_tested;
+
 /// A cgroup in one of the machine's trees.
 pub struct Cgroup {
     dir: PathBuf,
@@ -27,7 +29,7 @@ impl Cgroup {
         match std::fs::create_dir(&dir) {
             Ok(()) => Some(Self { dir, freezer }),
             Err(e) => {
-                eprintln!("not tested: {} cannot be made: {e}", dir.display());
+                not_tested(&format!("{} cannot be made: {e}", dir.display()));
                 None
             }
         }
@@ -73,7 +75,7 @@ impl Drop for Cgroup {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        eprintln!("{} could not be removed", self.dir.display());
+        not_tested(&format!("{} could not be removed", self.dir.display()));
     }
 }
 
@@ -87,7 +89,7 @@ fn mounted(kind: &str, option: &str) -> Option<PathBuf> {
         (fs == kind && fits).then(|| PathBuf::from(point))
     });
     if found.is_none() {
-        eprintln!("not tested: no {kind} {option} is mounted");
+        not_tested(&format!("no {kind} {option} is mounted"));
     }
     found
 }

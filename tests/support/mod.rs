@@ -33,6 +33,7 @@ pub use sampling::{Latencies, Sampler};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
 pub use worker::{Worker, WorkerSetup};
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,6 +51,11 @@ pub fn raised(m: &Metrics) -> Option<String> {
     let flagged = m.sum("dlock_locks_flagged", &[]);
     let rose: Vec<_> = rises.into_iter().filter(|s| s.value > 0.0).collect();
     (flagged > 0.0 || !rose.is_empty()).then(|| format!("{flagged} flagged, rose: {rose:?}"))
+}
+
+/// Tells that something cannot be tested on this machine. Past the capture of output, so that `tests/run` can repeat it.
+pub fn not_tested(why: &str) {
+    let _ = writeln!(std::io::stderr(), "not tested: {why}");
 }
 
 /// Whether the longer forms of the tests were asked for.
