@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::loss::Loss;
 use super::words::Liveness;
+use crate::observe::node::FailReason;
 use crate::observe::worker::Beat;
 use crate::observe::{Mono, Span};
 
@@ -36,8 +37,8 @@ pub struct Heartbeat {
     returned: bool,
     /// The last advance ended a loss: two such running are a slow heart, not a pause.
     ended_loss: bool,
-    /// The last read's failure, if it failed.
-    pub failed: bool,
+    /// Why the last read failed, if it did.
+    pub failure: Option<FailReason>,
 }
 
 /// What the config and the poll interval say.
@@ -52,12 +53,12 @@ pub struct BeatRules {
 impl Heartbeat {
     /// Takes one read. Returns whether the loss is news.
     pub fn read(&mut self, span: Span, beat: &Beat, rules: BeatRules) -> bool {
-        if matches!(beat, Beat::Failed { .. }) {
+        if let Beat::Failed { reason, .. } = beat {
             self.broken = true;
-            self.failed = true;
+            self.failure = Some(*reason);
             return false;
         }
-        self.failed = false;
+        self.failure = None;
         let late = self.last_good.is_some_and(|g| span.sent.since(g.done) > rules.poll * 4);
         let broken = std::mem::take(&mut self.broken) || late;
         self.last_good = Some(span);
@@ -165,6 +166,11 @@ impl Heartbeat {
         Some(self.last_good?.sent.secs_since(self.last_advance?).max(0.0))
     }
 
+    /// The last good read.
+    pub fn last_good(&self) -> Option<Span> {
+        self.last_good
+    }
+
     /// End of the read that showed the last advance.
     pub fn last_advance(&self) -> Option<Mono> {
         self.last_advance
@@ -219,7 +225,7 @@ mod tests {
     }
 
     fn failed() -> Beat {
-        Beat::Failed { reason: crate::observe::node::FailReason::Timeout, detail: String::new() }
+        Beat::Failed { reason: FailReason::Timeout, detail: String::new() }
     }
 
     fn beating_until(seconds: u32) -> Heartbeat {

@@ -127,7 +127,7 @@ impl State {
             }
             Observation::NodeFailed(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
-                    s.failed(f, fx);
+                    s.failed(f);
                 }
             }
             Observation::SweepDone(d) => {
@@ -178,10 +178,30 @@ impl State {
             return;
         }
         let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
+        let (before, was_lost) = (worker.heartbeat.failure, worker.heartbeat.loss().is_some());
         let is_news = worker.heartbeat.read(read.span, &read.beat, rules);
+        let beat = &worker.heartbeat;
         if is_news {
-            let detail = format!("no beat for {:.1} s", worker.heartbeat.age().unwrap_or(0.0));
-            lost(&read.worker, "heartbeat_stopped", detail, fx);
+            let detail = format!("no beat for {:.1} s", beat.age().unwrap_or(0.0));
+            tell(&read.worker, "heartbeat_stopped", detail, fx);
+        } else if was_lost && beat.loss().is_none() {
+            tell(&read.worker, "heartbeat_returned", "it beats again".to_owned(), fx);
+        }
+        match &read.beat {
+            Beat::Failed { reason, detail } if before != Some(*reason) => {
+                let detail = format!("{detail} ({})", reason.as_str());
+                tell(&read.worker, "heartbeat_unreadable", detail, fx);
+            }
+            Beat::Failed { .. } => {}
+            _ if before.is_some() => {
+                tell(
+                    &read.worker,
+                    "heartbeat_readable",
+                    "its heartbeat can be read again".to_owned(),
+                    fx,
+                );
+            }
+            _ => {}
         }
         if !matches!(read.beat, Beat::Failed { .. }) {
             self.look(&read.worker, LivenessSource::Heartbeat, read.span, fx);
@@ -200,9 +220,19 @@ impl State {
             return;
         };
         let processes = worker.processes.entry(read.token_pid).or_default();
+        let was_lost = processes.loss().is_some();
+        let before = processes.unknown();
         if processes.read(read) {
             let detail = format!("its process is {}", processes.liveness().as_str());
-            lost(&read.worker, "process_lost", detail, fx);
+            tell(&read.worker, "process_lost", detail, fx);
+        } else if was_lost && processes.loss().is_none() {
+            let detail = format!("its process is {}", processes.liveness().as_str());
+            tell(&read.worker, "process_returned", detail, fx);
+        }
+        if let ProcessSeen::Unknown(why) = &read.seen
+            && before != Some(*why)
+        {
+            tell(&read.worker, "process_unknown", read.detail.clone(), fx);
         }
         if !matches!(read.seen, ProcessSeen::Unknown(_)) {
             self.look(&read.worker, LivenessSource::Process, read.span, fx);
@@ -221,7 +251,7 @@ impl State {
     }
 }
 
-fn lost(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
+fn tell(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
     fx.notices.push(Notice {
         weight: Weight::Change,
         store: "".into(),

@@ -288,25 +288,21 @@ impl Store {
         Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
     }
 
-    /// A node could not be used.
-    pub fn failed(&mut self, failed: &NodeFailed, fx: &mut Effects) {
+    /// A node could not be used. The poller tells of it.
+    pub fn failed(&mut self, failed: &NodeFailed) {
         let addr = failed.node.addr.clone();
-        let node = self.node(&addr);
-        node.heard = Some(failed.at);
-        let was_up = std::mem::replace(&mut node.is_up, false);
+        self.node(&addr).failed(failed);
         if self.primary.as_ref() == Some(&addr) {
             self.breaks += 1;
-        }
-        if was_up {
-            let detail = format!("{addr}: {} ({})", failed.detail, failed.reason.as_str());
-            self.say(fx, Weight::Change, "node_lost", detail);
         }
     }
 
     /// A sweep over a node ended.
     pub fn swept(&mut self, done: &SweepDone, rules: &Rules, workers: &mut Workers) {
         let addr = done.node.addr.clone();
-        self.node(&addr).clock.sweep_ended();
+        let node = self.node(&addr);
+        node.failure = None;
+        node.clock.sweep_ended();
         if self.primary.as_ref() == Some(&addr) {
             self.swept = Some(done.clone());
             self.drop_parked(workers, done.span.done, rules.retain);

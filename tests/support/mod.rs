@@ -9,6 +9,8 @@ mod http;
 mod metrics;
 mod redis_server;
 mod sampling;
+mod scripted_commands;
+mod scripted_redis;
 mod worker;
 
 #[cfg(test)]
@@ -17,9 +19,10 @@ mod tests;
 pub use children::Group;
 pub use exporter::{Exporter, ExporterSetup};
 pub use http::{Answer, request};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, promtool_accepts};
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
+pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
 pub use worker::{Worker, WorkerSetup};
 
 use std::net::TcpListener;

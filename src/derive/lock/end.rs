@@ -215,7 +215,9 @@ impl Lock {
                 } else {
                     Weight::Change
                 };
-            self.note(end.gone.span.done, "ended", evidence.as_str(), weight, fx);
+            let of = if end.worker.is_empty() { "its holder" } else { &end.worker };
+            let detail = format!("tenure of {of} ended: {}", evidence.as_str());
+            self.note(end.gone.span.done, "ended", &detail, weight, fx);
         }
     }
 

@@ -16,6 +16,8 @@ const ENDLESS_MICROS: i64 = 1_000_000;
 /// Reads around an expiry, relative to it.
 const BEFORE_EXPIRY_MICROS: i64 = -20_000;
 const AFTER_EXPIRY_MICROS: i64 = 21_000;
+/// How long a lock that should always be held may be free while its lease is not known.
+const UNKNOWN_LEASE: f64 = 30.0;
 /// The least learned limit for a hold.
 const LEAST_HOLD_LIMIT: f64 = 10.0;
 
@@ -24,6 +26,7 @@ impl Lock {
         self.judge_overdue(c, fx);
         self.judge_endless(c, fx);
         self.judge_hold(c, fx);
+        self.judge_unheld(c, fx);
         self.align_reads(c, fx);
     }
 
@@ -102,6 +105,21 @@ impl Lock {
             format!("held for {held:.0} s, the limit is {limit:.0} s")
         };
         self.signal(Signal::HeldTooLong, value, c.seen.span.done, detail, fx);
+    }
+
+    fn judge_unheld(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        if !self.rules.always_held {
+            return;
+        }
+        let now = c.seen.span.done;
+        let free = match self.phase {
+            Phase::Free { since } => Some(c.seen.span.sent.secs_since(since)),
+            _ => None,
+        };
+        let grace = self.lease_seconds().unwrap_or(UNKNOWN_LEASE) + 2.0 * c.poll.as_secs_f64();
+        let value = Some(free.is_some_and(|f| f > grace) && !self.is_ownerless);
+        let detail = || format!("nobody has held it for {:.0} s", free.unwrap_or_default());
+        self.signal(Signal::Unheld, value, now, detail, fx);
     }
 
     /// Configured, else learned from the lock's own holds, else from its pattern's.

@@ -3,15 +3,19 @@
 
 use std::time::Duration;
 
+use super::ability::RETRY_REFUSED;
 use super::codec::Item;
 use super::conn::Conn;
 use super::failure::{Failure, is_noperm, is_not_ready};
 use super::pack;
 use crate::clock;
 use crate::observe::Mono;
+use crate::observe::node::FailReason;
 
 /// Keys that the server looks at in one call; it stops nothing for longer than about 0.1 ms.
 const COUNT: &[u8] = b"500";
+/// Most keys that are taken of one call; servers give little more than they were asked for.
+const MAX_KEYS: usize = 16_384;
 /// Between two calls.
 const STEP: Duration = Duration::from_millis(10);
 /// Between the beginnings of two rounds, at least.
@@ -36,6 +40,8 @@ pub struct Scan {
     cursor: Vec<u8>,
     begun: Mono,
     due: Mono,
+    /// No call before that, over whatever connection.
+    not_before: Mono,
 }
 
 impl Scan {
@@ -43,7 +49,8 @@ impl Scan {
     pub fn new(patterns: Vec<Vec<u8>>, interval: Duration) -> Self {
         let now = clock::mono();
         let round = interval.max(ROUND);
-        Self { patterns, round, at: 0, cursor: b"0".to_vec(), begun: now, due: now }
+        let cursor = b"0".to_vec();
+        Self { patterns, round, at: 0, cursor, begun: now, due: now, not_before: now }
     }
 
     /// When the next call is due; `None` if there are no patterns.
@@ -55,7 +62,7 @@ impl Scan {
     pub fn restart(&mut self) {
         self.at = 0;
         self.cursor = b"0".to_vec();
-        self.due = clock::mono();
+        self.due = clock::mono().max(self.not_before);
     }
 
     /// Leaves the server alone for a while.
@@ -66,6 +73,16 @@ impl Scan {
 
     /// One call.
     pub async fn step(&mut self, conn: &mut Conn) -> Result<Page, Failure> {
+        let page = self.call(conn).await;
+        if page.as_ref().is_err_and(|failure| failure.reason == FailReason::Protocol) {
+            // It would break the next connection as well, and the locks that are known with it.
+            self.not_before = clock::mono().plus(RETRY_REFUSED);
+            self.restart();
+        }
+        page
+    }
+
+    async fn call(&mut self, conn: &mut Conn) -> Result<Page, Failure> {
         let Some(pattern) = self.patterns.get(self.at) else {
             self.restart();
             return Ok(Page::Last(Vec::new()));
@@ -87,7 +104,7 @@ impl Scan {
         }
         let bad = || Failure::unexpected("SCAN");
         let cursor = walk.bytes().filter(|c| c.len() <= 20).ok_or_else(bad)?.to_vec();
-        let count = walk.many().ok_or_else(bad)?;
+        let count = walk.many().filter(|n| *n <= MAX_KEYS).ok_or_else(bad)?;
         let mut keys = Vec::new();
         for _ in 0..count {
             keys.push(walk.bytes().ok_or_else(bad)?.to_vec());

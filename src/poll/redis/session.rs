@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
         let busy = sweep.busy + done.since(facts_begun);
         let node = self.task.node.clone();
         self.task.send(Observation::SweepDone(SweepDone { node, span, busy })).await?;
-        self.task.poll_done(span, busy, None).await?;
+        self.task.succeeded(span, busy).await?;
         let gone = self.task.sweeper.take_gone();
         if !gone.is_empty() && self.task.scans.load(Ordering::Relaxed) {
             self.task.report(Report::Gone(gone)).await?;
@@ -270,6 +270,7 @@ impl<'a> Session<'a> {
                 }
             }
             Request::Facts => self.facts_wanted = true,
+            Request::RetryRefused => self.task.retry_refused(),
             Request::Parts(requests, reply) if self.parts.len() < MAX_PARTS => {
                 self.parts.push_back((requests, reply));
             }
