@@ -125,6 +125,23 @@ fn a_heartbeat_that_cannot_be_read_any_more_is_not_judged() {
 }
 
 #[test]
+fn a_loss_that_could_not_be_read_for_a_while_does_not_rise_twice() {
+    let mut s = Sim::new(POLL, Some(3_000), rules());
+    s.beat();
+    s.advance(100);
+    s.acquire("w:1", 600_000);
+    beat_for(&mut s, 5_000);
+    s.until_up(Signal::HolderStale, 10_000, 100, |_| {});
+    s.beat_fails = true;
+    s.advance(POLL * 6);
+    assert_eq!(s.signal(Signal::HolderStale), None);
+    s.beat_fails = false;
+    s.advance(POLL * 2);
+    assert_eq!(s.signal(Signal::HolderStale), Some(true));
+    assert_eq!(s.rises(Signal::HolderStale), 1, "{:#?}", s.lock().transitions);
+}
+
+#[test]
 fn a_reload_without_the_heartbeat_ends_what_it_proved() {
     let mut s = Sim::new(POLL, Some(3_000), rules());
     s.beat();
