@@ -35,10 +35,10 @@ pub struct Heartbeat {
     /// First advance after a loss; the loss is over for good with the next one soon after.
     returning: Option<Mono>,
     returned: bool,
-    /// Why the last read failed, if it did.
-    pub failure: Option<FailReason>,
     /// The last advance ended a loss: two such running are a slow heart, not a pause.
     ended_loss: bool,
+    /// Why the last read failed, if it did.
+    pub failure: Option<FailReason>,
 }
 
 /// What the config and the poll interval say.

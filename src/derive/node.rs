@@ -84,6 +84,7 @@ impl Node {
     pub fn failed(&mut self, failed: &NodeFailed) {
         let since = self.failure.as_ref().map_or(failed.at, |f| f.since);
         self.is_up = false;
+        self.heard = Some(failed.at);
         self.failure =
             Some(Failure { reason: failed.reason, detail: failed.detail.clone(), since });
     }

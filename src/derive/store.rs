@@ -16,15 +16,11 @@ use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
 use crate::config::LockRules;
-use crate::observe::lock::KeyWatched;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
-
-/// A node that is polled tells something at least this often, however long it is down.
-const LEAST_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A lock store.
 #[derive(Clone, Debug)]
@@ -38,8 +34,8 @@ pub struct Store {
     /// The node whose reads are judged.
     pub primary: Option<Arc<str>>,
     /// The last node that was.
-    led_by: Option<Arc<str>>,
-    breaks: u64,
+    pub(super) led_by: Option<Arc<str>>,
+    pub(super) breaks: u64,
     failover_marks: u64,
     /// The primary became another node.
     pub failovers: u64,
@@ -48,10 +44,10 @@ pub struct Store {
     /// Locks by key id.
     pub locks: BTreeMap<KeyId, Box<Lock>>,
     /// Locks of an earlier id of this store, until they are announced again.
-    parked_since: Option<Mono>,
+    pub(super) parked_since: Option<Mono>,
     /// See `parked_since`, the end of the first sweep under the new id.
-    parked: HashMap<Arc<str>, Box<Lock>>,
-    pools: HashMap<usize, Holds>,
+    pub(super) parked: HashMap<Arc<str>, Box<Lock>>,
+    pub(super) pools: HashMap<usize, Holds>,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.
@@ -77,64 +73,6 @@ impl Store {
             pools: HashMap::new(),
             dropped: Vec::new(),
             swept: None,
-        }
-    }
-
-    /// The same store under a new id: a reload changed it. What is known of locks waits to be claimed by name.
-    pub fn renumber(&mut self, id: StoreId) {
-        self.id = id;
-        self.breaks += 1;
-        // Pools are of the earlier config's entries.
-        self.pools.clear();
-        // Reloads may come faster than scans: what an earlier one parked is still waiting.
-        let locks = std::mem::take(&mut self.locks).into_values();
-        self.parked.extend(locks.map(|l| (l.name.clone(), l)));
-        self.parked_since = None;
-        // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
-        (self.primary, self.led_by) = (None, None);
-        for n in self.nodes.values_mut() {
-            (n.connection, n.heard, n.is_up) = (None, None, false);
-        }
-    }
-
-    /// A key is watched from now on.
-    pub fn watch(&mut self, watched: &KeyWatched, workers: &mut Workers) {
-        let is_same = |l: &Lock| l.key_text == watched.key_text;
-        let lock = match self.parked.remove(&watched.lock).filter(|l| is_same(l)) {
-            Some(mut lock) => {
-                let old = (lock.store, lock.key);
-                (lock.store, lock.key) = (self.id, watched.key);
-                lock.rules = watched.rules.clone();
-                workers.renumber(old, (lock.store, lock.key));
-                lock
-            }
-            None => Box::new(Lock::new(watched, self.name.clone())),
-        };
-        self.locks.insert(watched.key, lock);
-    }
-
-    /// A pattern's key was absent for long.
-    pub fn forget(&mut self, key: KeyId, workers: &mut Workers) {
-        if let Some(lock) = self.locks.remove(&key) {
-            let at = lock.seen.map_or(Mono(0), |s| s.span.done);
-            workers.release(lock.tenure().and_then(|t| t.worker.as_ref()), (self.id, key), at);
-        }
-    }
-
-    /// Nodes that neither answer nor fail are polled no more: announced once and gone, or of an earlier config.
-    fn drop_silent_nodes(&mut self, poll: Duration, now: Mono) {
-        let patience = (poll * 20).max(LEAST_PATIENCE);
-        self.nodes.retain(|_, n| n.heard.is_some_and(|at| now.since(at) <= patience));
-    }
-
-    /// Once the first sweep under a new id ended, a key of the config that was not announced again is no longer
-    /// configured. A pattern's key may have to be found yet, or be free: it is kept as long as any vanished one.
-    fn drop_parked(&mut self, workers: &mut Workers, at: Mono, retain: Duration) {
-        let since = *self.parked_since.get_or_insert(at);
-        let is_over = at.since(since) >= retain;
-        for (_, lock) in self.parked.extract_if(|_, l| is_over || l.rules.by_key) {
-            let worker = lock.tenure().and_then(|t| t.worker.as_ref());
-            workers.release(worker, (lock.store, lock.key), at);
         }
     }
 
@@ -293,9 +231,7 @@ impl Store {
     /// A node could not be used. The poller tells of it.
     pub fn failed(&mut self, failed: &NodeFailed) {
         let addr = failed.node.addr.clone();
-        let node = self.node(&addr);
-        node.heard = Some(failed.at);
-        node.failed(failed);
+        self.node(&addr).failed(failed);
         if self.primary.as_ref() == Some(&addr) {
             self.breaks += 1;
         }

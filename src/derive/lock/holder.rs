@@ -128,13 +128,13 @@ impl Lock {
         let Some(judged) = self.holder(workers, span.done) else { return };
         self.latch_replacement(judged);
         self.close_renewals(judged, source, span, workers);
-        let is_unjudged = self.signals.get(Signal::HolderStale).is_none();
-        if is_unjudged && judged.losses().next().is_some() && !self.rules.ends_by_expiry {
-            // Not judged for a while: whether it is stale now, and was all along, only a read of the key can tell.
+        // A look cannot make a holder stale, only a read of the key after it; but it can end it. Nor can it say of a
+        // loss that was not judged for a while that all is well.
+        let is_judged = self.signals.get(Signal::HolderStale).is_some();
+        if !is_judged && judged.losses().next().is_some() && !self.rules.ends_by_expiry {
             self.want_read(Mono(0), fx);
             return;
         }
-        // A look cannot make a holder stale, only a read of the key after it; but it can end it.
         let is_stale = self.signals.is_up(Signal::HolderStale) && judged.losses().next().is_some();
         self.set_holder_signals(judged, is_stale, workers, span.done, fx);
         if judged.losses().any(|l| l.shown == span.done) {

@@ -7,12 +7,10 @@ use super::sim::{Sim, in_state, rules, running};
 use crate::config::{LockRules, Pattern, ProcessSource, SeriesTier, TokenKind, WorkerGroup};
 use crate::derive::workers::Workers;
 use crate::derive::{Effects, Signal};
-use crate::observe::lock::{Decoded, Shape};
 use crate::observe::node::{NodeRef, SweepDone};
 use crate::observe::poll::PollDone;
 use crate::observe::worker::{ProcessRead, ProcessSeen, ProcessState};
 use crate::observe::*;
-use crate::view::{Aspect, BlindReason};
 
 const POLL: u64 = 500;
 const LEASE: i64 = 6_000;
@@ -124,6 +122,23 @@ fn a_heartbeat_that_cannot_be_read_any_more_is_not_judged() {
     s.beat();
     s.advance(POLL * 2);
     assert_eq!(s.signal(Signal::HolderStale), Some(false));
+}
+
+#[test]
+fn a_loss_that_could_not_be_read_for_a_while_does_not_rise_twice() {
+    let mut s = Sim::new(POLL, Some(3_000), rules());
+    s.beat();
+    s.advance(100);
+    s.acquire("w:1", 600_000);
+    beat_for(&mut s, 5_000);
+    s.until_up(Signal::HolderStale, 10_000, 100, |_| {});
+    s.beat_fails = true;
+    s.advance(POLL * 6);
+    assert_eq!(s.signal(Signal::HolderStale), None);
+    s.beat_fails = false;
+    s.advance(POLL * 2);
+    assert_eq!(s.signal(Signal::HolderStale), Some(true));
+    assert_eq!(s.rises(Signal::HolderStale), 1, "{:#?}", s.lock().transitions);
 }
 
 #[test]
@@ -349,36 +364,4 @@ fn another_address_is_followed_after_a_reload_and_the_old_one_is_forgotten() {
     assert_eq!(store.primary.as_deref(), Some("other:6379"));
     assert_eq!((store.nodes.len(), store.failovers), (1, 0));
     assert!(!s.state.polls.records.contains_key(&("redis", target)));
-}
-
-#[test]
-fn a_key_that_no_format_knows_is_neither_held_nor_free() {
-    let mut s = Sim::new(POLL, None, rules());
-    s.advance(1_000);
-    s.acquire("w:1", LEASE);
-    s.advance(1_000);
-    assert!(s.lock().fresh);
-    s.key = None;
-    let span = Span { sent: s.now(), done: s.now() };
-    let value = Arc::new(Decoded {
-        shape: Shape::Hash,
-        format: "unknown",
-        tokens: TokenKind::Reusable,
-        default_lease: None,
-        always_renews: None,
-        holders: vec![],
-    });
-    let found = Found::Present { value, expiry: Expiry::Never };
-    s.step(Observation::Batch(BatchRead {
-        node: NodeRef { store: StoreId(1), addr: "redis:6379".into() },
-        connection: s.connection,
-        span,
-        time: ServerTime::from_ms(s.server_ms()),
-        role: Role::Master,
-        offset: None,
-        reads: vec![KeyRead { key: KeyId(0), found }],
-    }));
-    let lock = s.lock();
-    assert!(!lock.fresh);
-    assert_eq!(lock.coverage_lost, [(Aspect::Lease, BlindReason::Unsupported)]);
 }
