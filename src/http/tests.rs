@@ -7,7 +7,7 @@ mod pages;
 mod scrape;
 mod serving;
 mod stores;
-mod support;
+pub(super) mod support;
 
 use support::{Setup, get};
 

@@ -21,6 +21,9 @@ mod stores;
 mod when;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::{
