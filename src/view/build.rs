@@ -91,6 +91,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
+        read_age_seconds: store.swept.as_ref().map(|d| now.secs_since(d.span.done).max(0.0)),
         nodes: store
             .nodes
             .values()

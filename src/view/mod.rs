@@ -43,6 +43,8 @@ pub struct StoreView {
     pub name: Arc<str>,
     /// Whether its locks were read within three intervals. When not, nothing that rests on them is printed.
     pub fresh: bool,
+    /// Since all of them were last read; `None` until then.
+    pub read_age_seconds: Option<f64>,
     /// Its nodes by address.
     pub nodes: Vec<NodeView>,
     /// Its locks by name.
