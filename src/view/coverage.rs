@@ -81,7 +81,10 @@ fn source_reason(reason: FailReason) -> BlindReason {
 fn holder(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindReason)>) {
     let Some(tenure) = lock.tenure() else { return };
     let Some(name) = &tenure.worker else {
-        let reason = if lock.rules.holder.is_some() && tenure.owner.is_some() {
+        let reason = if state.workers.is_dropped((lock.store, lock.key)) {
+            // More workers than `max_workers`.
+            BlindReason::Unsupported
+        } else if lock.rules.holder.is_some() && tenure.owner.is_some() {
             BlindReason::OpaqueToken
         } else {
             BlindReason::NotConfigured
