@@ -117,7 +117,7 @@ fn a_source_that_never_told_anything_is_no_loss() {
         ("constant", redis("key: 'hb:constant'"), "no_history"),
         ("wrongtype", redis("key: 'hb:list'"), "unreachable"),
         ("nofield", redis("key: 'hb:hash', field: none"), "no_history"),
-        ("denied", redis("key: 'secret:beat'"), "unreachable"),
+        ("denied", redis("key: 'secret:beat'"), "permission"),
         ("nofile", format!("file: '{}/none'", dir.path().display()), "no_history"),
         ("directory", format!("file: '{}', content: true", dir.path().display()), "unreachable"),
         ("tls", http(&tls), "unreachable"),

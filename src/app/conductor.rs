@@ -114,8 +114,10 @@ impl Conductor {
             }
         }
         for (name, store) in &config.stores {
-            if !self.stores.contains_key(name) {
-                self.start_store(name, store, config);
+            match self.stores.get(name) {
+                // A reload is what people do after they granted a right.
+                Some(running) => running.handle.retry_refused(),
+                None => self.start_store(name, store, config),
             }
         }
         let handles = self.stores.iter().map(|(n, r)| (n.clone(), r.handle.clone())).collect();

@@ -74,6 +74,8 @@ pub struct Snapshots {
     last: Mono,
     spacing: Duration,
     is_dirty: bool,
+    /// The pollers have not been told yet whom to watch.
+    watch_due: bool,
 }
 
 impl Snapshots {
@@ -96,6 +98,7 @@ impl Snapshots {
             last: now,
             spacing: LEAST_SPACING,
             is_dirty: false,
+            watch_due: false,
         }
     }
 
@@ -134,7 +137,8 @@ impl Snapshots {
             Word::Reconfigure { rules, own, stores, done } => {
                 self.state.reconfigure(rules, clock::mono());
                 (self.own, self.stores) = (own, stores);
-                self.errand(Errand::Watch(self.state.to_watch()));
+                self.watch_due = true;
+                self.tell_watched();
                 self.is_dirty = true;
                 // Nobody waiting any more is no reason to stop.
                 let _ = done.send(());
@@ -165,8 +169,15 @@ impl Snapshots {
         if !fx.wanted.is_empty() {
             self.errand(Errand::Wanted(fx.wanted));
         }
-        if fx.watch_changed {
-            self.errand(Errand::Watch(self.state.to_watch()));
+        self.watch_due |= fx.watch_changed;
+        self.tell_watched();
+    }
+
+    /// Unlike a wanted read this must not be lost: whom nobody watches cannot be found dead. Tried again with each fact
+    /// and each snapshot.
+    fn tell_watched(&mut self) {
+        if self.watch_due {
+            self.watch_due = self.errands.try_send(Errand::Watch(self.state.to_watch())).is_err();
         }
     }
 
@@ -178,6 +189,7 @@ impl Snapshots {
     }
 
     fn publish(&mut self) {
+        self.tell_watched();
         let begun = clock::mono();
         self.generation += 1;
         let now = Instant { mono: begun, wall: clock::wall_secs() };

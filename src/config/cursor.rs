@@ -5,7 +5,7 @@ use config::{Map, Value, ValueKind};
 
 use super::mistake::{Report, closest};
 use super::schema::{Key, Kind, Section};
-use super::unknown::join;
+use super::unknown::{holds, join};
 
 /// A table, its section of the schema and the path to it.
 pub(super) struct Cursor<'a> {
@@ -79,13 +79,27 @@ impl<'a> Cursor<'a> {
         self.report.add(None, &self.path, reason.into(), Some(fix.into()));
     }
 
-    /// Whether one of these keys is probably meant by one that does not exist, which is reported already.
+    /// Whether one of these keys, or one below them, is probably meant by one that does not exist here, which is
+    /// reported already.
     pub(super) fn mistyped(&self, keys: &[&'static str]) -> bool {
+        let holds = |key: &str, name: &str| match self.section.key(key).map(|k| k.kind) {
+            Some(Kind::Table(inner)) => inner.key(name).is_some(),
+            _ => false,
+        };
         self.table.keys().any(|name| {
             self.section.later.contains(&name.as_str())
                 || (self.section.key(name).is_none()
-                    && closest(name, keys.iter().copied()).is_some())
+                    && (closest(name, keys.iter().copied()).is_some()
+                        || keys.iter().any(|key| holds(key, name))))
         })
+    }
+
+    /// Whether the key is there and not made of what it should have below it; reading it reports that.
+    pub(super) fn unusable(&self, key: &str) -> bool {
+        let (Some(spec), Some(value)) = (self.section.key(key), self.table.get(key)) else {
+            return false;
+        };
+        !holds(spec.kind, &value.kind)
     }
 
     /// Whether the key holds a list without elements.

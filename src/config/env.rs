@@ -8,15 +8,30 @@ use super::mistake::{closest, quoted};
 use super::schema::{Kind, Section, TOP};
 use super::unknown;
 
-/// List elements beyond this are refused, so that one name cannot make a list of any length.
-const MAX_INDEX: usize = 9_999;
-
 /// What a variable's name comes to.
 pub(super) enum Resolved {
-    /// The path of the key that it overrides.
-    Path(String),
+    /// A key.
+    Key(Target),
     /// Something above the key has the wrong type; the reader reports that.
     Unreachable,
+}
+
+/// The key that a variable overrides.
+pub(super) struct Target {
+    /// Its path.
+    pub(super) path: String,
+    /// The elements of lists on the way to it.
+    pub(super) elements: Vec<Element>,
+}
+
+/// An element of a list.
+pub(super) struct Element {
+    /// Path of the list.
+    pub(super) list: String,
+    /// How many elements it has before anything is overridden.
+    pub(super) len: usize,
+    /// Which one is meant, counted from 0; it may be far beyond the last.
+    pub(super) index: usize,
 }
 
 /// A reason and its fix.
@@ -31,19 +46,21 @@ pub(super) fn strip(name: &str) -> Option<&str> {
 /// The key that a variable stands for; `rest` is its name after the prefix.
 pub(super) fn resolve(rest: &str, base: &Value) -> Result<Resolved, Wrong> {
     let rest = normal(rest);
-    let mut walk = Walk { rest: &rest, path: String::new() };
+    let mut walk = Walk { rest: &rest, path: String::new(), elements: Vec::new() };
     let reached = walk.descend(Kind::Table(&TOP), Some(base))?;
-    Ok(if reached { Resolved::Path(walk.path) } else { Resolved::Unreachable })
+    let target = Target { path: walk.path, elements: walk.elements };
+    Ok(if reached { Resolved::Key(target) } else { Resolved::Unreachable })
 }
 
 /// Names are compared without case, and `-` is `_`, because few shells can export a name with `-`.
-fn normal(name: &str) -> String {
+pub(super) fn normal(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
 
 struct Walk<'a> {
     rest: &'a str,
     path: String,
+    elements: Vec<Element>,
 }
 
 impl<'a> Walk<'a> {
@@ -89,16 +106,24 @@ impl<'a> Walk<'a> {
     }
 
     fn stranger(&self, head: &str, section: &Section) -> Wrong {
-        let (reason, fix) = unknown::explain(head, section);
-        let place = self.place();
-        match closest(head, section.keys.iter().map(|k| k.name)) {
-            Some(meant) if reason == "unknown key" => {
-                let name = unknown::variable(&unknown::join(&self.path, meant));
-                (format!("no key {} in {place}", quoted(head)), format!("did you mean {name}?"))
-            }
-            _ if reason == "unknown key" => (format!("no key {} in {place}", quoted(head)), fix),
-            _ => (reason, fix),
+        let variable = |key: &str| unknown::variable(&unknown::join(&self.path, key));
+        // What goes on below the name is no single value.
+        let fits = |kind| self.rest.is_empty() == is_single(kind);
+        let (reason, fix) = unknown::explain(head, section, fits);
+        if section.later.contains(&head) {
+            let fix = unknown::slip(head, section, fits).map_or(fix, |meant| {
+                format!("did you mean {}? If not, remove it", variable(meant))
+            });
+            return (reason, fix);
         }
+        if reason != "unknown key" {
+            return (reason, fix);
+        }
+        let fix = match closest(head, section.keys.iter().map(|k| k.name)) {
+            Some(meant) => format!("did you mean {}?", variable(meant)),
+            None => fix,
+        };
+        (format!("no key {} in {}", quoted(head), self.place()), fix)
     }
 
     fn map(&mut self, section: &'static Section, value: Option<&Value>) -> Result<bool, Wrong> {
@@ -171,11 +196,13 @@ impl<'a> Walk<'a> {
         let head = self.take();
         let example = || unknown::variable(&format!("{}[0]", self.path));
         match head.parse::<usize>() {
-            Ok(i) if i <= MAX_INDEX => {
-                self.path = format!("{}[{i}]", self.path);
-                Ok(Some(items.get(i)))
+            Ok(index) => {
+                let path = format!("{}[{index}]", self.path);
+                let list = std::mem::replace(&mut self.path, path);
+                self.elements.push(Element { list, len: items.len(), index });
+                Ok(Some(items.get(index)))
             }
-            _ => Err((
+            Err(_) => Err((
                 format!("`{}` is a list, and {} is no position in it", self.path, quoted(head)),
                 format!("positions count from 0, such as {}", example()),
             )),
@@ -202,4 +229,8 @@ fn entry<'v>(value: Option<&'v Value>, name: &str) -> Option<Option<&'v Value>> 
         Some(_) => None,
         None => Some(None),
     }
+}
+
+fn is_single(kind: Kind) -> bool {
+    !matches!(kind, Kind::Table(_) | Kind::Map(_) | Kind::List(_) | Kind::Texts)
 }

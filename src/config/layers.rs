@@ -1,18 +1,16 @@
 //! Lays the environment over the file (or over what the flags say), through the `config` crate. Reports what cannot be
 //! read or found; judges no values.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
 use config::builder::DefaultState;
 use config::{ConfigBuilder, ConfigError, File, FileFormat, Value, ValueKind};
 
-use super::env::{self, Resolved};
 use super::input::Input;
 use super::mistake::Report;
 use super::schema::TOP;
-use super::unknown;
+use super::{overrides, unknown};
 
 /// Largest configuration file that is read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -31,7 +29,9 @@ pub(super) fn merge(input: &Input, report: &Report) -> Option<Value> {
     if let ValueKind::Table(table) = &base.kind {
         unknown::check(table, &TOP, "", report);
     }
-    build(&overrides(builder, input, &base, report), report)
+    let over = overrides::all(&input.env, &base, report);
+    let builder = over.iter().fold(builder, |b, o| set(b, &o.path, o.name, o.value, report));
+    build(&builder, report)
 }
 
 fn build(builder: &Builder, report: &Report) -> Option<Value> {
@@ -138,27 +138,6 @@ fn from_flags(input: &Input, report: &Report) -> Option<Builder> {
         builder = set(builder, &path, flag, value, report);
     }
     Some(builder)
-}
-
-fn overrides(mut builder: Builder, input: &Input, base: &Value, report: &Report) -> Builder {
-    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
-    let mut variables: Vec<_> = input.env.iter().collect();
-    variables.sort();
-    for (name, value) in variables {
-        let Some(rest) = env::strip(name) else { continue };
-        match env::resolve(rest, base) {
-            Ok(Resolved::Path(path)) => {
-                builder = set(builder, &path, name, value, report);
-                if let Some(other) = seen.insert(path, name) {
-                    let reason = format!("sets the same key as {other}");
-                    report.add(Some(name), "", reason, Some("unset one of them".into()));
-                }
-            }
-            Ok(Resolved::Unreachable) => {}
-            Err((reason, fix)) => report.add(Some(name), "", reason, Some(fix)),
-        }
-    }
-    builder
 }
 
 fn set(builder: Builder, path: &str, origin: &str, value: &str, report: &Report) -> Builder {

@@ -6,7 +6,7 @@ use super::input::Input;
 use super::layers;
 use super::mistake::{Mistakes, Report};
 use super::model::Config;
-use super::{env, read, schema};
+use super::{env, misnamed, read, schema};
 
 /// Makes the configuration, or tells every mistake in it.
 pub fn load(input: &Input) -> Result<Config, Mistakes> {
@@ -65,10 +65,23 @@ fn start(input: &Input, report: &Report) -> bool {
             "add --redis.url, such as --redis.url redis://127.0.0.1:6379",
         ),
         (None, true) if input.env.iter().any(|(name, _)| env::strip(name).is_some()) => true,
+        (None, true) if any_misnamed(input, report) => false,
         (None, true) => given(
             "--config.file",
             "there is no configuration",
             "give this flag, or --redis.url and --lock.pattern",
         ),
     }
+}
+
+/// Whether the environment was meant to be the configuration, and is not for its names.
+fn any_misnamed(input: &Input, report: &Report) -> bool {
+    let mut any = false;
+    for (name, _) in &input.env {
+        if let Some((reason, fix)) = misnamed::check(name) {
+            report.add(Some(name), "", reason, Some(fix));
+            any = true;
+        }
+    }
+    any
 }

@@ -53,6 +53,41 @@ fn group(place: &str, capture: Option<&Regex>) -> Result<(), Wrong> {
     Err((format!("{shown} is not a group of `capture`"), fix))
 }
 
+/// What else braces may be in a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Braces {
+    /// Nothing: paths, units and URLs.
+    Ours,
+    /// Hash tags of keys, counts of regular expressions.
+    Shared,
+}
+
+/// Checks that what looks like a placeholder is one.
+pub(super) fn places(text: &str, braces: Braces) -> Result<(), Wrong> {
+    for place in innermost(text).filter(|place| *place != "worker") {
+        let bare = place.trim();
+        let word = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let wrong = match braces {
+            Braces::Ours => word,
+            // `{workers}` makes a fine hash tag; nobody means `{wroker}` by one.
+            Braces::Shared => bare != "workers" && closest(bare, ["worker"]).is_some(),
+        };
+        if wrong {
+            return Err((
+                format!("{} is an unknown placeholder", quoted(&format!("{{{place}}}"))),
+                "`{worker}` exists, and stands for a worker's name".into(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What stands between braces that hold no others.
+fn innermost(text: &str) -> impl Iterator<Item = &str> {
+    let closed = text.split_inclusive('}').filter_map(|part| part.strip_suffix('}'));
+    closed.filter_map(|before| before.rsplit_once('{')).map(|(_, place)| place)
+}
+
 /// Checks that a source of a group with several workers tells them apart.
 pub(super) fn per_worker(texts: &[&str]) -> Result<(), Wrong> {
     if texts.iter().any(|t| t.contains(WORKER)) {

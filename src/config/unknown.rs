@@ -4,7 +4,7 @@
 use config::{Map, Value, ValueKind};
 
 use super::mistake::{Report, closest, quoted};
-use super::schema::{Kind, Section};
+use super::schema::{Key, Kind, Section};
 
 /// Reports every key below `table` that does not belong there.
 pub(super) fn check(table: &Map<String, Value>, section: &Section, path: &str, report: &Report) {
@@ -16,7 +16,10 @@ pub(super) fn check(table: &Map<String, Value>, section: &Section, path: &str, r
         match section.key(name).map(|k| k.kind) {
             Some(Kind::Secret) => refuse_secret(value.origin(), &at, report),
             Some(kind) => descend(value, kind, &at, report),
-            None => stranger(value.origin(), name, section, &at, report),
+            None => {
+                let (reason, fix) = explain(name, section, |kind| holds(kind, &value.kind));
+                report.add(value.origin(), &at, reason, Some(fix));
+            }
         }
     }
 }
@@ -46,16 +49,28 @@ fn refuse_secret(origin: Option<&str>, at: &str, report: &Report) {
     report.add(origin, at, "a password is taken from the environment only".into(), Some(fix));
 }
 
-fn stranger(origin: Option<&str>, name: &str, section: &Section, at: &str, report: &Report) {
-    let (reason, fix) = explain(name, section);
-    report.add(origin, at, reason, Some(fix));
+/// Whether a value has the shape of this kind.
+pub(super) fn holds(kind: Kind, value: &ValueKind) -> bool {
+    match kind {
+        Kind::Table(_) | Kind::Map(_) => matches!(value, ValueKind::Table(_)),
+        Kind::List(_) | Kind::Texts => matches!(value, ValueKind::Array(_)),
+        _ => !matches!(value, ValueKind::Table(_) | ValueKind::Array(_) | ValueKind::Nil),
+    }
 }
 
-/// Why a name is not a key of this section, and what to do.
-pub(super) fn explain(name: &str, section: &Section) -> (String, String) {
+/// Why a name is not a key of this section, and what to do. `fits` says whether the value is one for a kind of key.
+pub(super) fn explain(
+    name: &str,
+    section: &Section,
+    fits: impl Fn(Kind) -> bool,
+) -> (String, String) {
     if section.later.contains(&name) {
         let reason = format!("{} is not supported by this version", quoted(name));
-        return (reason, "remove it".into());
+        let fix = match slip(name, section, fits) {
+            Some(meant) => format!("did you mean `{meant}`? If not, remove it"),
+            None => "remove it".into(),
+        };
+        return (reason, fix);
     }
     let unknown = "unknown key".to_owned();
     let known = || section.keys.iter().map(|k| k.name);
@@ -76,6 +91,16 @@ pub(super) fn explain(name: &str, section: &Section) -> (String, String) {
         return (unknown, format!("`{meant}` is not supported by this version; remove it"));
     }
     (unknown, format!("known here: {}", known().collect::<Vec<_>>().join(", ")))
+}
+
+/// The key that is one slip of the hand from one of a later version, and that this value would fit.
+pub(super) fn slip(
+    name: &str,
+    section: &Section,
+    fits: impl Fn(Kind) -> bool,
+) -> Option<&'static str> {
+    let near = |key: &&Key| strsim::damerau_levenshtein(name, key.name) == 1 && fits(key.kind);
+    section.keys.iter().find(near).map(|key| key.name)
 }
 
 /// A key's path below another.

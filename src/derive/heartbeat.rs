@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::loss::Loss;
 use super::words::Liveness;
+use crate::observe::node::FailReason;
 use crate::observe::worker::Beat;
 use crate::observe::{Mono, Span};
 
@@ -34,10 +35,10 @@ pub struct Heartbeat {
     /// First advance after a loss; the loss is over for good with the next one soon after.
     returning: Option<Mono>,
     returned: bool,
-    /// The last read failed.
-    pub failed: bool,
-    /// It has failed for so long that what was read before says nothing of now.
-    is_blind: bool,
+    /// The last advance ended a loss: two such running are a slow heart, not a pause.
+    ended_loss: bool,
+    /// Why the last read failed, if it did.
+    pub failure: Option<FailReason>,
 }
 
 /// What the config and the poll interval say.
@@ -52,15 +53,12 @@ pub struct BeatRules {
 impl Heartbeat {
     /// Takes one read. Returns whether the loss is news.
     pub fn read(&mut self, span: Span, beat: &Beat, rules: BeatRules) -> bool {
-        if matches!(beat, Beat::Failed { .. }) {
+        if let Beat::Failed { reason, .. } = beat {
             self.broken = true;
-            self.failed = true;
-            let age = self.last_good.map(|g| span.done.since(g.done));
-            self.is_blind = age.is_some_and(|age| age > rules.poll * 3 + rules.poll / 2);
+            self.failure = Some(*reason);
             return false;
         }
-        self.failed = false;
-        self.is_blind = false;
+        self.failure = None;
         let late = self.last_good.is_some_and(|g| span.sent.since(g.done) > rules.poll * 4);
         let broken = std::mem::take(&mut self.broken) || late;
         self.last_good = Some(span);
@@ -102,9 +100,11 @@ impl Heartbeat {
 
     fn advance(&mut self, span: Span, broken: bool, rules: BeatRules) {
         let frozen_after = self.frozen_after(rules);
-        if let Some(before) = self.last_advance.filter(|_| !broken && self.loss.is_none()) {
+        let ends_loss = self.loss.is_some();
+        let is_slow = std::mem::replace(&mut self.ended_loss, ends_loss) && ends_loss;
+        if let Some(before) = self.last_advance.filter(|_| !broken) {
             let gap = span.done.secs_since(before);
-            if self.advances > 0 && gap <= frozen_after {
+            if self.advances > 0 && (is_slow || (!ends_loss && gap <= frozen_after)) {
                 if self.gaps.len() == GAPS {
                     self.gaps.pop_front();
                 }
@@ -176,26 +176,20 @@ impl Heartbeat {
         self.loss
     }
 
-    /// The loss, unless the source has been unreadable for so long that it says nothing of now.
-    pub fn shown_loss(&self) -> Option<Loss> {
-        self.loss.filter(|_| !self.is_blind)
-    }
-
-    /// Whether the source has been unreadable for more than three intervals.
-    pub fn is_blind(&self) -> bool {
-        self.is_blind
-    }
-
-    /// Whether a loss ended and a second advance came soon after the first.
+    /// Whether a loss ended and a second advance came soon after the first; or nothing is known of this source, as
+    /// after a reload that changed it, so that nothing can be held against the worker.
     pub fn has_returned(&self) -> bool {
-        self.returned
+        self.returned || self.last_advance.is_none()
+    }
+
+    /// End of the last good read.
+    pub fn last_read(&self) -> Option<Mono> {
+        self.last_good.map(|g| g.done)
     }
 
     /// Alive, frozen or unknown.
     pub fn liveness(&self, rules: BeatRules) -> Liveness {
-        if self.is_blind {
-            Liveness::Unknown
-        } else if self.loss.is_some() {
+        if self.loss.is_some() {
             Liveness::Frozen
         } else if self.is_judged(rules) {
             Liveness::Alive

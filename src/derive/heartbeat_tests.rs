@@ -51,23 +51,6 @@ fn an_outage_of_its_source_restarts_the_age() {
 }
 
 #[test]
-fn a_source_that_cannot_be_read_for_three_intervals_says_nothing() {
-    let mut h = beating_until(10);
-    for (k, liveness) in [(20, Liveness::Alive), (22, Liveness::Alive), (23, Liveness::Unknown)] {
-        h.read(at(f64::from(k) / 2.0), &failed(), RULES);
-        assert_eq!(h.liveness(RULES), liveness, "at {k}");
-    }
-    let mut h = beating_until(10);
-    for k in 20..40 {
-        let beat = if k < 30 { value(9) } else { failed() };
-        h.read(at(f64::from(k) / 2.0), &beat, RULES);
-    }
-    assert_eq!((h.liveness(RULES), h.shown_loss()), (Liveness::Unknown, None));
-    h.read(at(20.0), &value(9), RULES);
-    assert_eq!(h.liveness(RULES), Liveness::Frozen, "the loss was kept");
-}
-
-#[test]
 fn a_pause_of_the_observer_restarts_the_age() {
     let mut h = beating_until(10);
     assert!(!h.read(at(70.0), &value(9), RULES));

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::tenure::Tenure;
 use super::words::LeaseSource;
 use crate::config::LockRules;
+use crate::observe::Expiry;
 
 /// Earlier tenures remembered. A maximum for ever would be falsified by one long call or one backward clock step.
 const TENURES: usize = 16;
@@ -42,8 +43,15 @@ impl LeaseHistory {
             _ => own.max(self.median()),
         };
         learned.map(|l| (l, LeaseSource::Learned)).or_else(|| {
-            let default = tenure?.value.default_lease?;
-            Some((i64::try_from(default.as_micros()).ok()?, LeaseSource::Format))
+            let tenure = tenure?;
+            let default = i64::try_from(tenure.value.default_lease?.as_micros()).ok()?;
+            // More was left than the format's default: it was taken for a length of its own.
+            match tenure.expiry {
+                Expiry::At(e) if e.micros_since(tenure.first.time) > default => {
+                    Some((e.micros_since(tenure.first.time), LeaseSource::Learned))
+                }
+                _ => Some((default, LeaseSource::Format)),
+            }
         })
     }
 }

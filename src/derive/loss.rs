@@ -10,3 +10,10 @@ pub struct Loss {
     /// End of the read that showed it. Only a read of the lock that began later can prove a stale holder.
     pub shown: Mono,
 }
+
+impl Loss {
+    /// The same loss for a tenure, by the first look that can have shown it for this tenure.
+    pub fn seen_again(self, looked: Option<Mono>) -> Option<Loss> {
+        Some(Loss { shown: self.shown.max(looked?), ..self })
+    }
+}

@@ -23,6 +23,7 @@ pub mod state;
 pub mod store;
 pub mod tenure;
 pub mod wanted;
+pub mod watched;
 pub mod words;
 pub mod worker;
 pub mod workers;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::NodeClock;
+use crate::observe::node::{FailReason, NodeFailed};
 use crate::observe::{Mono, NodeFacts, Role, Span};
 
 /// What is known of a node.
@@ -11,8 +12,10 @@ use crate::observe::{Mono, NodeFacts, Role, Span};
 pub struct Node {
     /// Its address.
     pub addr: Arc<str>,
-    /// The last poll of it succeeded.
+    /// It answered since it last failed.
     pub is_up: bool,
+    /// Why its last poll that ended failed, and since when. A server may answer when connected to, and fail each poll.
+    pub failure: Option<Failure>,
     /// The connection its last answer came over.
     pub connection: Option<u64>,
     /// The role it last stated.
@@ -27,8 +30,19 @@ pub struct Node {
     pub unsafe_until: Option<Mono>,
     /// Comparisons of locks with this replica: tried, not decided.
     pub confirmations: (u64, u64),
-    /// The last read of anything on it.
-    pub last: Option<Span>,
+    /// When it last answered or failed; `None` for one of an earlier config that nobody spoke of since.
+    pub heard: Option<Mono>,
+}
+
+/// An outage of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// Why the last try failed.
+    pub reason: FailReason,
+    /// What exactly; no secrets.
+    pub detail: String,
+    /// The first failure of this outage.
+    pub since: Mono,
 }
 
 /// What facts showed to have changed since the last ones.
@@ -46,6 +60,7 @@ impl Node {
         Self {
             addr,
             is_up: false,
+            failure: None,
             connection: None,
             role: Role::Unknown,
             facts: None,
@@ -53,7 +68,7 @@ impl Node {
             restarts: 0,
             unsafe_until: None,
             confirmations: (0, 0),
-            last: None,
+            heard: None,
         }
     }
 
@@ -61,8 +76,17 @@ impl Node {
     pub fn answered(&mut self, connection: u64, role: Role, span: Span) -> bool {
         self.is_up = true;
         self.role = role;
-        self.last = Some(span);
+        self.heard = Some(span.done);
         self.connection.replace(connection).is_some_and(|before| before != connection)
+    }
+
+    /// Takes a failed try.
+    pub fn failed(&mut self, failed: &NodeFailed) {
+        let since = self.failure.as_ref().map_or(failed.at, |f| f.since);
+        self.is_up = false;
+        self.heard = Some(failed.at);
+        self.failure =
+            Some(Failure { reason: failed.reason, detail: failed.detail.clone(), since });
     }
 
     /// Takes facts.

@@ -57,8 +57,16 @@ impl Polls {
         }
     }
 
-    /// After a reload: targets that are polled no more stop being told once three of their intervals passed.
-    pub fn forget_old(&mut self, now: Mono) {
-        self.records.retain(|_, r| now.since(r.last) <= r.interval * 10);
+    /// Forgets the nodes of a store that are polled no more: an alert on the age of the last success must not go on.
+    pub fn keep_nodes(&mut self, store: &str, is_polled: impl Fn(&str) -> bool) {
+        self.records.retain(|(_, target), _| match target.split_once('/') {
+            Some((name, addr)) => name != store || is_polled(addr),
+            None => true,
+        });
+    }
+
+    /// Forgets worker groups that are polled no more.
+    pub fn keep_groups(&mut self, is_polled: impl Fn(&str) -> bool) {
+        self.records.retain(|(_, target), _| target.contains('/') || is_polled(target));
     }
 }

@@ -104,6 +104,19 @@ impl Processes {
         list.iter().filter(|p| p.state != ProcessState::Zombie)
     }
 
+    /// The processes of the last look where none of them lives: zombies of a worker that was seen alive.
+    pub fn zombies(&self) -> impl Iterator<Item = &Process> {
+        let list = match &self.last {
+            Some(ProcessRead { seen: ProcessSeen::Processes(list), .. })
+                if self.liveness == Some(Liveness::Dead) =>
+            {
+                list.as_slice()
+            }
+            _ => &[],
+        };
+        list.iter()
+    }
+
     /// All live processes began after `instant`, plus one second of grace for how start times are kept; and when that
     /// set was first seen.
     pub fn all_started_after(&self, instant: Mono) -> Option<Mono> {

@@ -74,7 +74,7 @@ impl State {
             at,
         );
         self.rules = rules;
-        self.polls.forget_old(at);
+        self.polls.keep_groups(|name| self.rules.groups.iter().any(|g| g.name == name));
     }
 
     /// The workers to watch.
@@ -107,7 +107,7 @@ impl State {
             }
             Observation::KeyForgotten { store, key } => {
                 if let Some(s) = self.stores.get_mut(store) {
-                    s.forget(*key);
+                    s.forget(*key, &mut self.workers);
                 }
             }
             Observation::KeysDropped { store, counts } => {
@@ -127,12 +127,13 @@ impl State {
             }
             Observation::NodeFailed(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
-                    s.failed(f, fx);
+                    s.failed(f);
                 }
             }
             Observation::SweepDone(d) => {
                 if let Some(s) = self.stores.get_mut(&d.node.store) {
-                    s.swept(d, &mut self.workers);
+                    s.swept(d, &self.rules, &mut self.workers);
+                    self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
                 }
                 self.retire(d.span.done, fx);
             }
@@ -155,9 +156,11 @@ impl State {
     }
 
     fn stop_store(&mut self, id: StoreId) {
-        self.stores.remove(&id);
+        if let Some(store) = self.stores.remove(&id) {
+            self.polls.keep_nodes(&store.name, |_| false);
+        }
         for w in self.workers.by_name.values_mut() {
-            w.holds.retain(|(s, _)| *s != id);
+            w.holds.retain(|(s, _), _| *s != id);
         }
         self.workers.dropped.retain(|(s, _), ()| *s != id);
     }
@@ -175,10 +178,30 @@ impl State {
             return;
         }
         let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
+        let (before, was_lost) = (worker.heartbeat.failure, worker.heartbeat.loss().is_some());
         let is_news = worker.heartbeat.read(read.span, &read.beat, rules);
+        let beat = &worker.heartbeat;
         if is_news {
-            let detail = format!("no beat for {:.1} s", worker.heartbeat.age().unwrap_or(0.0));
-            lost(&read.worker, "heartbeat_stopped", detail, fx);
+            let detail = format!("no beat for {:.1} s", beat.age().unwrap_or(0.0));
+            tell(&read.worker, "heartbeat_stopped", detail, fx);
+        } else if was_lost && beat.loss().is_none() {
+            tell(&read.worker, "heartbeat_returned", "it beats again".to_owned(), fx);
+        }
+        match &read.beat {
+            Beat::Failed { reason, detail } if before != Some(*reason) => {
+                let detail = format!("{detail} ({})", reason.as_str());
+                tell(&read.worker, "heartbeat_unreadable", detail, fx);
+            }
+            Beat::Failed { .. } => {}
+            _ if before.is_some() => {
+                tell(
+                    &read.worker,
+                    "heartbeat_readable",
+                    "its heartbeat can be read again".to_owned(),
+                    fx,
+                );
+            }
+            _ => {}
         }
         if !matches!(read.beat, Beat::Failed { .. }) {
             self.look(&read.worker, LivenessSource::Heartbeat, read.span, fx);
@@ -197,9 +220,19 @@ impl State {
             return;
         };
         let processes = worker.processes.entry(read.token_pid).or_default();
+        let was_lost = processes.loss().is_some();
+        let before = processes.unknown();
         if processes.read(read) {
             let detail = format!("its process is {}", processes.liveness().as_str());
-            lost(&read.worker, "process_lost", detail, fx);
+            tell(&read.worker, "process_lost", detail, fx);
+        } else if was_lost && processes.loss().is_none() {
+            let detail = format!("its process is {}", processes.liveness().as_str());
+            tell(&read.worker, "process_returned", detail, fx);
+        }
+        if let ProcessSeen::Unknown(why) = &read.seen
+            && before != Some(*why)
+        {
+            tell(&read.worker, "process_unknown", read.detail.clone(), fx);
         }
         if !matches!(read.seen, ProcessSeen::Unknown(_)) {
             self.look(&read.worker, LivenessSource::Process, read.span, fx);
@@ -209,7 +242,7 @@ impl State {
     /// Judges the locks of a worker after a look at it.
     fn look(&mut self, worker: &str, source: LivenessSource, span: Span, fx: &mut Effects) {
         let Some(w) = self.workers.by_name.get(worker) else { return };
-        let holds: Vec<(StoreId, KeyId)> = w.holds.iter().copied().collect();
+        let holds: Vec<(StoreId, KeyId)> = w.holds.keys().copied().collect();
         for (store, key) in holds {
             if let Some(lock) = self.stores.get_mut(&store).and_then(|s| s.locks.get_mut(&key)) {
                 lock.judge_holder_at_look(source, span, &self.workers, fx);
@@ -218,7 +251,7 @@ impl State {
     }
 }
 
-fn lost(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
+fn tell(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
     fx.notices.push(Notice {
         weight: Weight::Change,
         store: "".into(),

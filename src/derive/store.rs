@@ -10,12 +10,12 @@ use super::holds::Holds;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
 use super::replica::{Compared, Sight};
+use super::state::Rules;
 use super::tenure::{Marks, Seen};
 use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
 use crate::config::LockRules;
-use crate::observe::lock::KeyWatched;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
@@ -34,8 +34,8 @@ pub struct Store {
     /// The node whose reads are judged.
     pub primary: Option<Arc<str>>,
     /// The last node that was.
-    led_by: Option<Arc<str>>,
-    breaks: u64,
+    pub(super) led_by: Option<Arc<str>>,
+    pub(super) breaks: u64,
     failover_marks: u64,
     /// The primary became another node.
     pub failovers: u64,
@@ -44,8 +44,10 @@ pub struct Store {
     /// Locks by key id.
     pub locks: BTreeMap<KeyId, Box<Lock>>,
     /// Locks of an earlier id of this store, until they are announced again.
-    parked: HashMap<Arc<str>, Box<Lock>>,
-    pools: HashMap<usize, Holds>,
+    pub(super) parked_since: Option<Mono>,
+    /// See `parked_since`, the end of the first sweep under the new id.
+    pub(super) parked: HashMap<Arc<str>, Box<Lock>>,
+    pub(super) pools: HashMap<usize, Holds>,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.
@@ -66,51 +68,11 @@ impl Store {
             failovers: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
+            parked_since: None,
             parked: HashMap::new(),
             pools: HashMap::new(),
             dropped: Vec::new(),
             swept: None,
-        }
-    }
-
-    /// The same store under a new id: a reload changed it. What is known of locks waits to be claimed by name.
-    pub fn renumber(&mut self, id: StoreId) {
-        self.id = id;
-        self.breaks += 1;
-        self.parked =
-            std::mem::take(&mut self.locks).into_values().map(|l| (l.name.clone(), l)).collect();
-        for n in self.nodes.values_mut() {
-            n.connection = None;
-        }
-    }
-
-    /// A key is watched from now on.
-    pub fn watch(&mut self, watched: &KeyWatched, workers: &mut Workers) {
-        let is_same = |l: &Lock| l.key_text == watched.key_text;
-        let lock = match self.parked.remove(&watched.lock).filter(|l| is_same(l)) {
-            Some(mut lock) => {
-                let old = (lock.store, lock.key);
-                (lock.store, lock.key) = (self.id, watched.key);
-                lock.rules = watched.rules.clone();
-                workers.renumber(old, (lock.store, lock.key));
-                lock
-            }
-            None => Box::new(Lock::new(watched, self.name.clone())),
-        };
-        self.locks.insert(watched.key, lock);
-    }
-
-    /// A pattern's key was absent for long.
-    pub fn forget(&mut self, key: KeyId) {
-        self.locks.remove(&key);
-    }
-
-    /// Once the first sweep under a new id ended, what was not announced again is no longer configured.
-    fn drop_parked(&mut self, workers: &mut Workers, at: Mono) {
-        for (_, lock) in self.parked.drain() {
-            if let Some(w) = lock.tenure().and_then(|t| t.worker.as_ref()) {
-                workers.detach(w, (lock.store, lock.key), at);
-            }
         }
     }
 
@@ -192,7 +154,11 @@ impl Store {
             let Some(lock) = self.locks.get_mut(&read.key) else { continue };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let c = ReadContext { seen, offset: batch.offset, clock: &node.clock, poll, pool };
+            let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(&read.found, &c, workers, fx);
+            // Ends that waited too long for facts are given up there and then.
+            self.lease_ends[Evidence::Unknown as usize] +=
+                lock.counts.ends[Evidence::Unknown as usize] - unknown;
         }
     }
 
@@ -245,7 +211,7 @@ impl Store {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
                     *n += 1;
                 }
-                if !lock.rules.by_key {
+                if lock.rules.pooled {
                     let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
                     self.pools.entry(pool_of(&lock.rules)).or_default().learn(
                         held,
@@ -262,27 +228,25 @@ impl Store {
         Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
     }
 
-    /// A node could not be used.
-    pub fn failed(&mut self, failed: &NodeFailed, fx: &mut Effects) {
+    /// A node could not be used. The poller tells of it.
+    pub fn failed(&mut self, failed: &NodeFailed) {
         let addr = failed.node.addr.clone();
-        let node = self.node(&addr);
-        let was_up = std::mem::replace(&mut node.is_up, false);
+        self.node(&addr).failed(failed);
         if self.primary.as_ref() == Some(&addr) {
             self.breaks += 1;
-        }
-        if was_up {
-            let detail = format!("{addr}: {} ({})", failed.detail, failed.reason.as_str());
-            self.say(fx, Weight::Change, "node_lost", detail);
         }
     }
 
     /// A sweep over a node ended.
-    pub fn swept(&mut self, done: &SweepDone, workers: &mut Workers) {
+    pub fn swept(&mut self, done: &SweepDone, rules: &Rules, workers: &mut Workers) {
         let addr = done.node.addr.clone();
-        self.node(&addr).clock.sweep_ended();
+        let node = self.node(&addr);
+        node.failure = None;
+        node.clock.sweep_ended();
         if self.primary.as_ref() == Some(&addr) {
             self.swept = Some(done.clone());
-            self.drop_parked(workers, done.span.done);
+            self.drop_parked(workers, done.span.done, rules.retain);
+            self.drop_silent_nodes(rules.poll_interval, done.span.done);
         }
     }
 

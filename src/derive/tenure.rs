@@ -123,6 +123,11 @@ pub struct Tenure {
     pub renewed_after_process: bool,
     /// The same by the heartbeat.
     pub renewed_after_beat: bool,
+    /// End of the first look at its process that began after the tenure was first seen. An earlier loss does not
+    /// concern this tenure: whoever acquired was alive.
+    pub process_looked: Option<Mono>,
+    /// The same for its heartbeat, which has to stand still for the whole threshold from then on.
+    pub beat_looked: Option<Mono>,
     /// The E for which reads around the expiry were asked.
     pub aligned: Option<ServerTime>,
 }

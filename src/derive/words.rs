@@ -38,6 +38,8 @@ words! {
         ReplicaDiverged = "replica_diverged",
         /// Held longer than it should be.
         HeldTooLong = "held_too_long",
+        /// Free although somebody should always hold it.
+        Unheld = "unheld",
     }
 }
 

@@ -1,6 +1,6 @@
 //! One worker: its heartbeat and processes, and which locks it holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::heartbeat::{BeatRules, Heartbeat};
@@ -26,8 +26,8 @@ pub struct Worker {
     pub processes: BTreeMap<Option<i32>, Processes>,
     /// Pids that tokens of it name, with their host and when last seen.
     pub tokens: BTreeMap<i32, (Option<Arc<str>>, Mono)>,
-    /// Locks it holds.
-    pub holds: BTreeSet<(StoreId, KeyId)>,
+    /// Locks it holds, with the pid that the token names.
+    pub holds: BTreeMap<(StoreId, KeyId), Option<i32>>,
     /// When it last held anything.
     pub last_held: Mono,
 }
@@ -42,23 +42,32 @@ impl Worker {
             heartbeat: Heartbeat::default(),
             processes: BTreeMap::new(),
             tokens: BTreeMap::new(),
-            holds: BTreeSet::new(),
+            holds: BTreeMap::new(),
             last_held: at,
         }
     }
 
-    /// Remembers the pid that a token names; returns whether it is new.
+    /// Remembers the pid that a token names; returns whether it is new here. The same number on another host is
+    /// another process.
     pub fn learn_token(&mut self, pid: i32, host: Option<Arc<str>>, at: Mono) -> bool {
-        let is_new = self.tokens.insert(pid, (host, at)).is_none();
+        let before = self.tokens.insert(pid, (host.clone(), at));
+        let is_new = before.is_none_or(|(before, _)| before != host);
+        if is_new {
+            self.processes.remove(&Some(pid));
+        }
         while self.tokens.len() > MOST_TOKENS {
-            let Some(oldest) = self.tokens.iter().min_by_key(|(_, (_, at))| *at).map(|(p, _)| *p)
-            else {
-                break;
-            };
+            let age =
+                |(p, (_, at)): &(&i32, &(Option<Arc<str>>, Mono))| (self.is_held_by(**p), *at);
+            let Some(oldest) = self.tokens.iter().min_by_key(age).map(|(p, _)| *p) else { break };
             self.tokens.remove(&oldest);
             self.processes.remove(&Some(oldest));
         }
         is_new
+    }
+
+    /// Whether a token with this pid holds a lock.
+    pub fn is_held_by(&self, pid: i32) -> bool {
+        self.holds.values().any(|p| *p == Some(pid))
     }
 
     /// The processes that stand for the holder whose token names this pid.

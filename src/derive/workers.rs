@@ -1,6 +1,6 @@
 //! All workers, bounded, and which group of the config serves each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ impl Workers {
         self.dropped.remove(&lock);
         let name = owner.worker.clone()?;
         if !self.by_name.contains_key(&name) {
-            if self.by_name.len() >= self.most {
+            if self.by_name.len() >= self.most && !self.make_room() {
                 self.dropped.insert(lock, ());
                 return None;
             }
@@ -113,7 +113,7 @@ impl Workers {
             fx.watch_changed = true;
         }
         let worker = self.by_name.get_mut(&name)?;
-        worker.holds.insert(lock);
+        worker.holds.insert(lock, owner.pid);
         worker.last_held = at;
         if let Some(pid) = owner.pid
             && worker.learn_token(pid, owner.host.clone(), at)
@@ -123,9 +123,24 @@ impl Workers {
         Some(name)
     }
 
-    /// The holder lost or let go the lock.
-    pub fn detach(&mut self, name: &str, lock: (StoreId, KeyId), at: Mono) {
-        if let Some(w) = self.by_name.get_mut(name) {
+    /// Whether a holder that has no place could get one now.
+    pub fn has_room(&self) -> bool {
+        self.by_name.len() < self.most
+    }
+
+    /// Lets go the worker that held nothing for longest: one that holds a lock now matters more.
+    fn make_room(&mut self) -> bool {
+        let idle = self.by_name.values().filter(|w| !w.is_configured && w.holds.is_empty());
+        let Some(name) = idle.min_by_key(|w| w.last_held).map(|w| w.name.clone()) else {
+            return false;
+        };
+        self.by_name.remove(&name).is_some()
+    }
+
+    /// The holder, if it had a place, lost or let go the lock.
+    pub fn release(&mut self, name: Option<&Arc<str>>, lock: (StoreId, KeyId), at: Mono) {
+        self.dropped.remove(&lock);
+        if let Some(w) = name.and_then(|n| self.by_name.get_mut(n)) {
             w.holds.remove(&lock);
             w.last_held = at;
         }
@@ -134,8 +149,8 @@ impl Workers {
     /// A lock has a new id.
     pub fn renumber(&mut self, old: (StoreId, KeyId), new: (StoreId, KeyId)) {
         for w in self.by_name.values_mut() {
-            if w.holds.remove(&old) {
-                w.holds.insert(new);
+            if let Some(pid) = w.holds.remove(&old) {
+                w.holds.insert(new, pid);
             }
         }
         if self.dropped.remove(&old).is_some() {
@@ -155,7 +170,10 @@ impl Workers {
             let holds = !w.holds.is_empty();
             let newest = w.tokens.values().map(|(_, at)| *at).max();
             let before = w.tokens.len();
-            w.tokens.retain(|_, (_, at)| Some(*at) == newest || (holds && now.since(*at) < retain));
+            let held: BTreeSet<i32> = w.holds.values().flatten().copied().collect();
+            w.tokens.retain(|pid, (_, at)| {
+                Some(*at) == newest || held.contains(pid) || (holds && now.since(*at) < retain)
+            });
             if w.tokens.len() != before {
                 let tokens = &w.tokens;
                 w.processes.retain(|pid, _| pid.is_none_or(|p| tokens.contains_key(&p)));
@@ -180,6 +198,11 @@ impl Workers {
         self.with_group(name).map_or_else(Duration::default, |(w, _, rules)| {
             Duration::from_secs_f64(w.heartbeat.usual_beat(rules))
         })
+    }
+
+    /// Seconds from which a worker counts as frozen.
+    pub fn frozen_after(&self, name: &str) -> f64 {
+        self.with_group(name).map_or(0.0, |(w, _, rules)| w.heartbeat.frozen_after(rules))
     }
 
     /// Whether a worker's heartbeat came back for good after a loss, or was never lost.

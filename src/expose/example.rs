@@ -49,6 +49,7 @@ fn main_store() -> StoreView {
         free: 2,
         dropped: vec![("max_locks", 4), ("duplicate_name", 0)],
         workers_dropped: 0,
+        ownerless: 3,
         flagged: Signal::ALL.iter().map(|s| (*s, u64::from(*s == Signal::HolderStale))).collect(),
         blind: vec![(Aspect::Heartbeat, BlindReason::NotConfigured, 2)],
     }
@@ -71,6 +72,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
     NodeView {
         addr: addr.into(),
         up: true,
+        failure: None,
         facts: Some(NodeFactsView {
             version: "7.0.15".into(),
             flavor: "redis".into(),
@@ -150,6 +152,10 @@ fn orders_lock() -> LockView {
         typical_hold_seconds: Some(100.0),
         divergences: vec![("10.0.0.6:6379".into(), DivergenceKind::ExpiredByClock)],
         coverage_lost: vec![(Aspect::Renewals, BlindReason::NoHistory)],
+        blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
+        token_host: Some("host-a".into()),
+        token_pid: Some(4711),
+        beat_age_seconds: Some(43.0),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

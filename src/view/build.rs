@@ -71,15 +71,16 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
         let mut locks: Vec<_> = store
             .locks
             .values()
-            .filter(|l| l.rules.by_key || l.value.is_some())
+            .filter(|l| l.is_lock())
             .map(|l| lock_view(state, l, now))
             .collect();
         locks.sort_by(|a, b| a.name.cmp(&b.name));
         locks
     };
     let fresh = locks.iter().filter(|l| l.fresh);
-    let held = fresh.clone().filter(|l| l.held == Some(true)).count() as u64;
-    let free = fresh.clone().filter(|l| l.held == Some(false)).count() as u64;
+    // Of a fresh store: its locks were read one after the other, so that the first may just have become too old.
+    let held = locks.iter().filter(|l| l.held == Some(true)).count() as u64;
+    let free = locks.iter().filter(|l| l.held == Some(false)).count() as u64;
     let flagged = Signal::ALL
         .iter()
         .map(|s| {
@@ -90,7 +91,12 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
-        nodes: store.nodes.values().map(|n| node_view(store, n, instant, poll)).collect(),
+        nodes: store
+            .nodes
+            .values()
+            .filter(|n| n.heard.is_some())
+            .map(|n| node_view(store, n, instant, poll))
+            .collect(),
         primaries: store
             .nodes
             .values()
@@ -106,6 +112,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .collect(),
         workers_dropped: state.workers.dropped_in(store.id),
         flagged,
+        ownerless: store.locks.values().filter(|l| !l.is_lock() && l.is_ownerless).count() as u64,
         blind: coverage::blind(state, store, now),
         locks,
     }
@@ -118,7 +125,11 @@ fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> No
     let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
     NodeView {
         addr: node.addr.clone(),
-        up: node.is_up,
+        up: node.is_up && node.failure.is_none(),
+        failure: node
+            .failure
+            .as_ref()
+            .map(|f| (f.reason, f.detail.clone(), now.secs_since(f.since).max(0.0))),
         permissions: node.facts.as_ref().map(|f| f.permissions.clone()).unwrap_or_default(),
         restarts: node.restarts,
         confirmations: is_replica.then_some(node.confirmations),
@@ -191,8 +202,9 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
         }
     }
     let beat = &worker.heartbeat;
-    let is_told = beat.was_seen() && beat.is_threshold_sane(rules) && !beat.is_blind();
-    if group.heartbeat.is_some() && is_told {
+    let has_beat =
+        group.heartbeat.is_some() && beat.was_seen() && is_fresh(beat.last_read(), now, poll);
+    if has_beat && beat.is_threshold_sane(rules) {
         let lost = beat.loss().map(|l| now.secs_since(l.since).max(0.0));
         sources.push((LivenessSource::Heartbeat, lost.is_none(), lost));
     }
@@ -202,7 +214,7 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
         tier: group.series.max(SeriesTier::Core),
         sources,
         heartbeats: (group.heartbeat.is_some() && beat.was_seen()).then_some(beat.advances),
-        heartbeat_age_seconds: beat.age().filter(|_| group.heartbeat.is_some() && beat.was_seen()),
+        heartbeat_age_seconds: beat.age().filter(|_| has_beat),
         frozen_after_seconds: (group.heartbeat.is_some() && beat.was_seen())
             .then(|| beat.frozen_after(rules)),
         process: processes
@@ -219,12 +231,13 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
 
 fn process_view(processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
     // The oldest of several: the one that stays while others come and go.
-    let p = processes.live().min_by_key(|p| p.start_ticks)?;
+    let all = || processes.live().chain(processes.zombies());
+    let p = all().min_by_key(|p| p.start_ticks)?;
     Some(WorkerProcessView {
         state: p.state,
         uptime_seconds: now.secs_since(p.started).max(0.0),
-        threads: processes.live().map(|p| p.threads).sum(),
-        resident_bytes: processes.live().map(|p| p.resident_bytes).sum(),
+        threads: all().map(|p| p.threads).sum(),
+        resident_bytes: all().map(|p| p.resident_bytes).sum(),
         cpu_seconds: p.cpu.as_secs_f64(),
         frozen: p.frozen,
     })

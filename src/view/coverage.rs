@@ -9,13 +9,16 @@ use crate::derive::worker::Worker;
 use crate::derive::{Liveness, State};
 use crate::observe::Mono;
 use crate::observe::lock::Unreadable;
+use crate::observe::node::FailReason;
 use crate::observe::worker::ProcessUnknown;
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 16] = [
+pub const BLIND: [(Aspect, BlindReason); 18] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Heartbeat, BlindReason::NotConfigured),
+    (Aspect::Holder, BlindReason::Unsupported),
+    (Aspect::Heartbeat, BlindReason::Permission),
     (Aspect::Heartbeat, BlindReason::Unreachable),
     (Aspect::Heartbeat, BlindReason::NoHistory),
     (Aspect::Heartbeat, BlindReason::Unsupported),
@@ -31,26 +34,28 @@ pub const BLIND: [(Aspect, BlindReason); 16] = [
     (Aspect::Hold, BlindReason::ReusableToken),
 ];
 
-/// What is configured for a lock and cannot be judged now.
-pub(super) fn lock(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
-    let mut lost = judge(state, lock, now);
-    lost.retain(|(_, reason)| *reason != BlindReason::NotConfigured);
-    lost
+/// Of what cannot be judged, that which is configured.
+pub(super) fn configured(blind: &[(Aspect, BlindReason)]) -> Vec<(Aspect, BlindReason)> {
+    blind.iter().copied().filter(|(_, reason)| *reason != BlindReason::NotConfigured).collect()
 }
 
 /// Everything that cannot be judged of a lock, configured or not.
-fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
+pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
     let mut lost = Vec::new();
     match lock.unreadable {
         Some(Unreadable::Permission) => lost.push((Aspect::Lease, BlindReason::Permission)),
         Some(Unreadable::Unexpected) => lost.push((Aspect::Lease, BlindReason::Unsupported)),
         None if !is_fresh(lock.seen.map(|s| s.span.done), now, state.rules.poll_interval) => {
-            lost.push((Aspect::Lease, BlindReason::Unreachable));
+            lost.push((Aspect::Lease, store_reason(state, lock)));
         }
         None => {}
     }
+    // What is known of its holder is of before.
     let Phase::Held(tenure) = &lock.phase else { return lost };
-    holder(state, lock, &mut lost);
+    if lock.unreadable.is_some() {
+        return lost;
+    }
+    holder(state, lock, now, &mut lost);
     let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
     if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
         lost.push((Aspect::Renewals, BlindReason::NoHistory));
@@ -58,7 +63,22 @@ fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
     lost
 }
 
-fn holder(state: &State, lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
+/// Why a lock's store does not tell: it refuses us, or it does not answer.
+fn store_reason(state: &State, lock: &Lock) -> BlindReason {
+    let nodes = state.stores.get(&lock.store).into_iter().flat_map(|s| s.nodes.values());
+    let failures = nodes.filter_map(|n| n.failure.as_ref());
+    failures.map(|f| source_reason(f.reason)).next().unwrap_or(BlindReason::Unreachable)
+}
+
+/// What a source's failure means for whoever relies on it.
+fn source_reason(reason: FailReason) -> BlindReason {
+    match reason {
+        FailReason::Auth | FailReason::Permission => BlindReason::Permission,
+        _ => BlindReason::Unreachable,
+    }
+}
+
+fn holder(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindReason)>) {
     let Some(tenure) = lock.tenure() else { return };
     let Some(name) = &tenure.worker else {
         let reason = if lock.rules.holder.is_some() && tenure.owner.is_some() {
@@ -83,6 +103,13 @@ fn holder(state: &State, lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
     if let Some(reason) = process(worker, group, pid) {
         lost.push((Aspect::Process, reason));
     }
+    // Its sources can be read, and have yet to say something of this tenure.
+    let is_told = lost.iter().any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
+    if !is_told && lock.holder(&state.workers, now).is_none_or(|j| j.liveness == Liveness::Unknown)
+    {
+        let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
+        lost.push((aspect, BlindReason::NoHistory));
+    }
 }
 
 fn heartbeat(
@@ -92,8 +119,8 @@ fn heartbeat(
 ) -> Option<BlindReason> {
     group.heartbeat.as_ref()?;
     let beat = &worker.heartbeat;
-    if beat.failed {
-        Some(BlindReason::Unreachable)
+    if let Some(reason) = beat.failure {
+        Some(source_reason(reason))
     } else if !beat.is_threshold_sane(rules) {
         Some(BlindReason::Unsupported)
     } else if !beat.is_judged(rules) {
@@ -140,7 +167,14 @@ pub(super) fn blind(state: &State, store: &Store, now: Mono) -> Vec<(Aspect, Bli
             *n += 1;
         }
     };
-    for lock in store.locks.values().filter(|l| l.rules.by_key || l.value.is_some()) {
+    for lock in store.locks.values() {
+        if !lock.is_lock() {
+            // Found by a pattern, there, and without an owner: a counter, a queue, or a lock of no known format.
+            if lock.is_ownerless {
+                count(Aspect::Holder, BlindReason::Unsupported);
+            }
+            continue;
+        }
         for (aspect, reason) in judge(state, lock, now) {
             count(aspect, reason);
         }

@@ -21,7 +21,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let tenure = lock.tenure();
     let lease = lock.lease();
     let lease_micros = lease.map(|(l, _)| l);
-    let judged = lock.holder(&state.workers);
+    let judged = lock.holder(&state.workers, now);
     let last = lock.seen;
     let written = tenure.map(|t| t.write.made_at(lease_micros));
     let expiry = tenure.and_then(|t| match t.expiry {
@@ -33,10 +33,14 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     } else {
         lock.habit.period()
     };
-    let beat = tenure
+    let heartbeat = tenure
         .and_then(|t| t.worker.as_ref())
         .and_then(|w| state.workers.by_name.get(w))
-        .and_then(|w| w.heartbeat.last_advance());
+        .map(|w| &w.heartbeat)
+        .filter(|h| h.was_seen());
+    let beat = heartbeat.and_then(|h| h.last_advance());
+    let owner = tenure.and_then(|t| t.owner.as_ref());
+    let blind = coverage::judge(state, lock, now);
     LockView {
         name: lock.name.clone(),
         key: lock.key_text.clone(),
@@ -46,6 +50,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         fresh,
         held: match lock.phase {
             Phase::Unseen => None,
+            Phase::Free { .. } if lock.unreadable.is_some() => None,
             Phase::Free { .. } => Some(false),
             Phase::Held(_) => Some(true),
         },
@@ -91,7 +96,11 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             list.sort();
             list
         },
-        coverage_lost: coverage::lock(state, lock, now),
+        coverage_lost: coverage::configured(&blind),
+        blind,
+        token_host: owner.and_then(|o| o.host.clone()),
+        token_pid: owner.and_then(|o| o.pid),
+        beat_age_seconds: heartbeat.and_then(|h| h.age()),
         transitions: lock
             .timeline
             .iter()

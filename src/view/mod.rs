@@ -63,6 +63,8 @@ pub struct StoreView {
     pub workers_dropped: u64,
     /// Locks with each signal up, for signals that at least one lock can be judged for.
     pub flagged: Vec<(Signal, u64)>,
+    /// Keys that a pattern found and that name no owner; not shown as locks.
+    pub ownerless: u64,
     /// Locks that cannot be judged, for every aspect and reason that can occur in this version.
     pub blind: Vec<(Aspect, BlindReason, u64)>,
 }
@@ -74,6 +76,8 @@ pub struct NodeView {
     pub addr: Arc<str>,
     /// The last poll succeeded.
     pub up: bool,
+    /// Why not: the reason, what exactly, and for how many seconds.
+    pub failure: Option<(FailReason, String, f64)>,
     /// Its facts; `None` until the first and after three intervals without.
     pub facts: Option<NodeFactsView>,
     /// Commands in use and whether each was refused.
@@ -192,6 +196,14 @@ pub struct LockView {
     pub divergences: Vec<(Arc<str>, DivergenceKind)>,
     /// What is configured and cannot be judged now.
     pub coverage_lost: Vec<(Aspect, BlindReason)>,
+    /// All that cannot be judged, also what nobody configured; for people, not for series.
+    pub blind: Vec<(Aspect, BlindReason)>,
+    /// Who its holder's token says it is: host and pid, where it does.
+    pub token_host: Option<Arc<str>>,
+    /// See `token_host`.
+    pub token_pid: Option<i32>,
+    /// Seconds since the holder's last beat, where it has a heartbeat.
+    pub beat_age_seconds: Option<f64>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

@@ -1,6 +1,8 @@
 //! A parsed Prometheus text exposition. It must be strict: a line that it cannot read fails the test.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 /// One sample.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +74,24 @@ impl Metrics {
         }
         out
     }
+}
+
+/// Asks `promtool check metrics`; panics with what it finds.
+pub fn promtool_accepts(text: &str) {
+    let mut child = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool runs; Debian's package prometheus brings it");
+    let mut input = child.stdin.take().expect("its input is a pipe");
+    input.write_all(text.as_bytes()).expect("promtool reads");
+    drop(input);
+    let output = child.wait_with_output().expect("promtool ends");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success() && said.trim().is_empty(), "promtool check metrics: {said}");
 }
 
 fn sample(line: &str) -> Option<Sample> {

@@ -13,6 +13,8 @@ mod metrics;
 mod proxy;
 mod redis_server;
 mod sampling;
+mod scripted_commands;
+mod scripted_redis;
 mod worker;
 
 #[cfg(test)]
@@ -24,10 +26,11 @@ pub use driver::{Client, Driver};
 pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup};
 pub use http::{Answer, request};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, promtool_accepts};
 pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
+pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
 pub use worker::{Worker, WorkerSetup};
 
 use std::io::Write;

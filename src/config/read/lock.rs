@@ -9,60 +9,47 @@ use super::super::model::{
     FORMATS, LockConfig, LockKeys, LockRules, NameTemplate, Pattern, SeriesTier, TokenKind,
 };
 use super::super::template;
+use super::holder::{self, Holders};
 use super::noted;
+use super::seen::Seen;
 
 /// Keys that a pattern finds and that are watched at most.
 const MAX_LOCKS: usize = 1000;
 /// Longest key or pattern.
 const MAX_KEY: usize = 4096;
-/// Groups of `holder` that mean something.
-const HOLDER_GROUPS: &[&str] = &["worker", "host", "pid", "thread"];
 
-/// Reads an entry.
-pub(super) fn read(at: &Cursor<'_>) -> Option<LockConfig> {
+/// Reads an entry. Everything in it is looked at, also where some of it is wrong already.
+pub(super) fn read(at: &Cursor<'_>, seen: &mut Seen, holders: &mut Holders) -> Option<LockConfig> {
     let by_key = at.has("key");
-    // Read before the keys, so that nothing in here goes unseen because those are wrong.
-    let rules = rules(at, by_key);
+    let rules = rules(at, by_key, holders);
     let keys = match (by_key, at.has("match")) {
-        (true, true) => {
-            at.wrong("match", "is set beside `key`", "keep `key` for one lock or `match` for many");
-            return None;
-        }
-        (false, false) if at.mistyped(&["key", "match"]) => return None,
-        (false, false) => {
-            at.wrong_here(
-                "has neither `key` nor `match`",
-                "add `key: lock:orders` or `match: 'lock:*'`",
-            );
-            return None;
-        }
-        (true, false) => one(at)?,
-        (false, true) => matching(at)?,
+        (true, false) => one(at, seen),
+        (false, true) => matching(at, seen),
+        _ => undecided(at, seen),
     };
-    Some(LockConfig { keys, rules: Arc::new(rules) })
+    Some(LockConfig { keys: keys?, rules: Arc::new(rules) })
 }
 
-fn one(at: &Cursor<'_>) -> Option<LockKeys> {
+fn one(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
     for key in at.present(&["capture", "max_locks"]) {
         at.wrong(key, "has no meaning beside `key`", "remove it, or use `match` instead of `key`");
     }
     at.require("name", "add the name that the lock has in metrics");
-    let name = at.text("name").and_then(|n| noted(at, "name", checks::label_name(n).map(|()| n)));
-    let key = bytes(at, "key");
+    let name = name(at);
+    if let Some(name) = name {
+        seen.name(at, name);
+    }
+    let key = key(at, seen);
     Some(LockKeys::One { name: name?.into(), key: key? })
 }
 
-fn matching(at: &Cursor<'_>) -> Option<LockKeys> {
-    let pattern = bytes(at, "match");
-    let capture = at.text("capture").and_then(|text| noted(at, "capture", checks::pattern(text)));
+fn matching(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
+    let (pattern, capture) = pattern(at, seen);
     // Without a usable capture there is nothing to hold the name against.
     let judged = capture.is_some() || !at.has("capture");
-    let name = if at.has("name") { at.text("name") } else { Some("{0}") };
-    if let Some(name) = name {
-        noted(at, "name", checks::label_name(name));
-        if judged {
-            noted(at, "name", template::lock_name(name, capture.as_ref().map(|c| &c.0)));
-        }
+    let name = if at.has("name") { name(at) } else { Some("{0}") };
+    if judged && let Some(name) = name {
+        noted(at, "name", template::lock_name(name, capture.as_ref().map(|c| &c.0)));
     }
     let max_locks = at.whole("max_locks").unwrap_or(MAX_LOCKS);
     Some(LockKeys::Matching {
@@ -71,6 +58,49 @@ fn matching(at: &Cursor<'_>) -> Option<LockKeys> {
         capture,
         max_locks,
     })
+}
+
+/// An entry with `key` and `match`, or with neither: what is there is still checked as far as it means the same in both.
+fn undecided(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
+    if at.has("key") {
+        at.wrong("match", "is set beside `key`", "keep `key` for one lock or `match` for many");
+    } else if !at.mistyped(&["key", "match"]) {
+        at.wrong_here(
+            "has neither `key` nor `match`",
+            "add `key: lock:orders` or `match: 'lock:*'`",
+        );
+    }
+    // A name without places can only be that of one lock.
+    if let Some(name) = name(at).filter(|name| !name.contains('{')) {
+        seen.name(at, name);
+    }
+    key(at, seen);
+    pattern(at, seen);
+    at.whole("max_locks");
+    None
+}
+
+fn name<'a>(at: &Cursor<'a>) -> Option<&'a str> {
+    let name = at.text("name")?;
+    noted(at, "name", checks::label_name(name).map(|()| name))
+}
+
+fn key(at: &Cursor<'_>, seen: &mut Seen) -> Option<Vec<u8>> {
+    let key = bytes(at, "key")?;
+    seen.key(at, &key);
+    Some(key)
+}
+
+/// The pattern and what it captures.
+fn pattern(at: &Cursor<'_>, seen: &mut Seen) -> (Option<Vec<u8>>, Option<Pattern>) {
+    let capture = at.text("capture").and_then(|text| noted(at, "capture", checks::pattern(text)));
+    let pattern = bytes(at, "match");
+    if let Some(pattern) = &pattern
+        && (capture.is_some() || !at.has("capture"))
+    {
+        seen.pattern(at, pattern, capture.as_ref());
+    }
+    (pattern, capture)
 }
 
 fn bytes(at: &Cursor<'_>, key: &str) -> Option<Vec<u8>> {
@@ -82,7 +112,7 @@ fn bytes(at: &Cursor<'_>, key: &str) -> Option<Vec<u8>> {
     Some(text.as_bytes().to_vec())
 }
 
-fn rules(at: &Cursor<'_>, by_key: bool) -> LockRules {
+fn rules(at: &Cursor<'_>, by_key: bool, holders: &mut Holders) -> LockRules {
     let series = match at.one_of("series") {
         Some("full") => SeriesTier::Full,
         Some("core") => SeriesTier::Core,
@@ -102,8 +132,10 @@ fn rules(at: &Cursor<'_>, by_key: bool) -> LockRules {
         ends_by_expiry: at.one_of("ends") == Some("by_expiry"),
         series,
         always_held: at.one_of("expect") == Some("always_held"),
-        holder: at.text("holder").and_then(|text| holder(at, text)),
+        holder: holder::read(at, holders),
         by_key,
+        // Without `capture` a pattern may find anything, and one lock says nothing of another.
+        pooled: !by_key && at.has("match") && at.has("capture"),
     }
 }
 
@@ -117,25 +149,4 @@ fn format(at: &Cursor<'_>) -> Option<String> {
         return None;
     }
     Some(word.to_owned())
-}
-
-fn holder(at: &Cursor<'_>, text: &str) -> Option<Pattern> {
-    let pattern = noted(at, "holder", checks::pattern(text))?;
-    let groups: Vec<&str> = pattern.0.capture_names().flatten().collect();
-    let mut right = true;
-    for group in &groups {
-        if !HOLDER_GROUPS.contains(group) {
-            let known = || format!("groups are: {}", HOLDER_GROUPS.join(", "));
-            let fix = closest(group, HOLDER_GROUPS.iter().copied())
-                .map_or_else(known, |meant| format!("did you mean `{meant}`?"));
-            at.wrong("holder", format!("the group {} means nothing", quoted(group)), fix);
-            right = false;
-        }
-    }
-    if right && !groups.contains(&"worker") {
-        let fix = "name one `worker`, such as `^(?P<worker>[^:]+):`";
-        at.wrong("holder", "has no group that names the worker", fix);
-        right = false;
-    }
-    right.then_some(pattern)
 }

@@ -1,7 +1,9 @@
 //! Turns the merged values into the model, one file per section. Every reader carries on after a mistake, so that all
 //! are found; it answers `None` only where something that it needs is missing or wrong.
 
+mod holder;
 mod lock;
+mod seen;
 mod source;
 mod store;
 mod worker;
@@ -13,23 +15,28 @@ use std::time::Duration;
 use super::checks::{self, Wrong};
 use super::cursor::Cursor;
 use super::model::{Config, Password, TlsFiles};
+use holder::Holders;
 
 /// The whole configuration.
 pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     let mut stores = BTreeMap::new();
     let mut complete = true;
+    let mut holders = Holders::default();
+    if top.unusable("stores") || top.mistyped(&["stores"]) {
+        holders.doubt();
+    }
     let entries = top.map("stores");
     let names: BTreeSet<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
     for (name, below) in entries {
         if let Err((reason, fix)) = checks::section_name(name) {
             below.wrong_here(reason, fix);
         }
-        match store::read(name, &below) {
+        match store::read(name, &below, &mut holders) {
             Some(store) => drop(stores.insert(name.to_owned(), Arc::new(store))),
             None => complete = false,
         }
     }
-    let workers = worker::read_all(top, &names);
+    let workers = worker::read_all(top, &Known { stores: names, holders });
     if !top.has("stores") && !top.has("workers") {
         top.wrong("stores", "there is nothing to watch", "add a store with its `url` and `locks`");
     }
@@ -41,6 +48,14 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
         workers: Arc::new(workers),
     };
     complete.then_some(config)
+}
+
+/// What the stores have that worker groups refer to.
+struct Known {
+    /// The names of the stores there are.
+    stores: BTreeSet<String>,
+    /// What their locks tell of holders.
+    holders: Holders,
 }
 
 /// A checked value, or the mistake recorded.

@@ -10,7 +10,7 @@ use super::super::cursor::Cursor;
 use super::super::mistake::{closest, quoted};
 use super::super::model::{HttpPart, RedisPart, Source};
 use super::super::selector::MetricSelector;
-use super::super::template;
+use super::super::template::{self, Braces};
 use super::{file, noted, tls};
 
 const KINDS: &[&str] = &["redis", "file", "http"];
@@ -18,30 +18,42 @@ const KINDS: &[&str] = &["redis", "file", "http"];
 /// Reads the source in this table. `several` says that more than one worker has it.
 pub(super) fn read(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Source> {
     let present = at.present(KINDS);
-    let [kind] = present.as_slice() else {
-        if present.is_empty() && at.mistyped(KINDS) {
-            return None;
-        }
+    if !present.contains(&"file") && at.has("content") {
+        at.wrong("content", "has no meaning without `file`", "remove it");
+    }
+    // With too many of them, what is wrong inside each is told all the same.
+    let mut sources: Vec<_> =
+        present.iter().map(|kind| of_kind(kind, at, several, stores)).collect();
+    if let [_] = present.as_slice() {
+        return sources.pop().flatten();
+    }
+    if !present.is_empty() || !at.mistyped(KINDS) {
         let reason = if present.is_empty() {
             "names no source".to_owned()
         } else {
             format!("has {} at once", present.join(" and "))
         };
         at.wrong_here(reason, "give exactly one of: redis, file, http");
-        return None;
-    };
-    if *kind != "file" && at.has("content") {
-        at.wrong("content", "has no meaning without `file`", "remove it");
     }
-    match *kind {
+    None
+}
+
+fn of_kind(
+    kind: &str,
+    at: &Cursor<'_>,
+    several: bool,
+    stores: &BTreeSet<String>,
+) -> Option<Source> {
+    match kind {
         "redis" => redis(&at.table("redis")?, several, stores),
         "file" => {
-            let content = at.has("content") && at.switch("content")?;
+            let content = at.switch("content");
             let path = at.text("file")?;
+            noted(at, "file", template::places(path, Braces::Ours))?;
             if several {
-                noted(at, "file", template::per_worker(&[path]))?;
+                noted(at, "file", template::per_worker(&[path]));
             }
-            Some(Source::File { path: path.to_owned(), content })
+            Some(Source::File { path: path.to_owned(), content: content.unwrap_or(false) })
         }
         _ => http(&at.table("http")?, several),
     }
@@ -53,7 +65,10 @@ fn redis(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<So
     let store =
         at.text("store").and_then(|s| noted(at, "store", known_store(s, stores).map(|()| s)));
     let key = at.text("key");
+    let placed = key.and_then(|key| noted(at, "key", template::places(key, Braces::Shared)));
+    let json = pointer(at);
     let present = at.present(&["field", "member", "exists"]);
+    let parts: Vec<_> = present.iter().map(|part| redis_part(part, at)).collect();
     if present.len() > 1 {
         at.wrong_here(
             format!("has {} at once", present.join(" and ")),
@@ -61,17 +76,17 @@ fn redis(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<So
         );
         return None;
     }
-    let json = pointer(at);
-    let part = match present.first().copied() {
-        Some("field") => RedisPart::Field(at.text("field")?.to_owned()),
-        Some("member") => RedisPart::Member(at.text("member")?.to_owned()),
-        Some(_) if at.switch("exists")? => RedisPart::Exists,
-        _ => RedisPart::Text,
+    let part = match parts.into_iter().next() {
+        Some(part) => part?,
+        None => RedisPart::Text,
     };
     if at.has("json") && matches!(part, RedisPart::Member(_) | RedisPart::Exists) {
         at.wrong("json", "a score or a key's existence is no JSON", "remove it");
     }
-    if several && let Some(key) = key {
+    if several
+        && placed.is_some()
+        && let Some(key) = key
+    {
         let more = match &part {
             RedisPart::Field(text) | RedisPart::Member(text) => text.as_str(),
             RedisPart::Text | RedisPart::Exists => "",
@@ -79,6 +94,16 @@ fn redis(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<So
         noted(at, "key", template::per_worker(&[key, more]));
     }
     Some(Source::Redis { store: store?.into(), key: key?.to_owned(), part, json })
+}
+
+fn redis_part(part: &str, at: &Cursor<'_>) -> Option<RedisPart> {
+    if part == "exists" {
+        return Some(if at.switch(part)? { RedisPart::Exists } else { RedisPart::Text });
+    }
+    let text = at.text(part)?;
+    noted(at, part, template::places(text, Braces::Shared))?;
+    let text = text.to_owned();
+    Some(if part == "field" { RedisPart::Field(text) } else { RedisPart::Member(text) })
 }
 
 fn known_store(store: &str, stores: &BTreeSet<String>) -> Result<(), Wrong> {
@@ -103,8 +128,12 @@ fn pointer(at: &Cursor<'_>) -> Option<String> {
 fn http(at: &Cursor<'_>, several: bool) -> Option<Source> {
     at.require("url", "add it, such as `http://127.0.0.1:8080/health`");
     let url = at.text("url");
-    let https = url.and_then(|url| noted(at, "url", http_url(url)));
-    if several && let Some(url) = url {
+    let placed = url.and_then(|url| noted(at, "url", template::places(url, Braces::Ours)));
+    let https = url.filter(|_| placed.is_some()).and_then(|url| noted(at, "url", http_url(url)));
+    if several
+        && placed.is_some()
+        && let Some(url) = url
+    {
         noted(at, "url", template::per_worker(&[url]));
     }
     if at.has("json") && at.has("metric") {

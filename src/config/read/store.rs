@@ -1,17 +1,18 @@
 //! Reads one entry of `stores`. Knows nothing of what a server says.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
-use super::super::model::{LockConfig, LockKeys, Store};
+use super::super::model::Store;
 use super::super::redis_url;
 use super::super::unknown::variable;
+use super::holder::Holders;
+use super::seen::Seen;
 use super::{lock, noted, password, tls};
 
-/// Reads a store.
-pub(super) fn read(name: &str, at: &Cursor<'_>) -> Option<Store> {
+/// Reads a store, and adds what its locks tell of their holders.
+pub(super) fn read(name: &str, at: &Cursor<'_>, holders: &mut Holders) -> Option<Store> {
     at.require("url", "add it, such as `redis://127.0.0.1:6379`");
     let password_variable = variable(&format!("{}.password", at.path));
     let url =
@@ -32,12 +33,12 @@ pub(super) fn read(name: &str, at: &Cursor<'_>) -> Option<Store> {
     let mut seen = Seen::default();
     let mut locks = Vec::new();
     let mut complete = true;
+    if at.unusable("locks") || at.mistyped(&["locks"]) {
+        holders.doubt();
+    }
     for below in &entries {
-        match lock::read(below) {
-            Some(lock) => {
-                seen.check(&lock, below);
-                locks.push(lock);
-            }
+        match lock::read(below, &mut seen, holders) {
+            Some(lock) => locks.push(lock),
             None => complete = false,
         }
     }
@@ -53,36 +54,4 @@ pub(super) fn read(name: &str, at: &Cursor<'_>) -> Option<Store> {
         url: url?,
     };
     complete.then_some(store)
-}
-
-/// Where names, keys and patterns were seen first. Two entries for one lock would write the same series twice.
-#[derive(Default)]
-struct Seen {
-    names: BTreeMap<String, String>,
-    keys: BTreeMap<Vec<u8>, String>,
-    patterns: BTreeMap<(Vec<u8>, Option<String>), String>,
-}
-
-impl Seen {
-    fn check(&mut self, lock: &LockConfig, at: &Cursor<'_>) {
-        let twice = |key: &str, first: Option<String>| {
-            if let Some(first) = first {
-                at.wrong(
-                    key,
-                    format!("is the same as that of `{first}`"),
-                    "change or remove one of them",
-                );
-            }
-        };
-        match &lock.keys {
-            LockKeys::One { name, key } => {
-                twice("name", self.names.insert(name.to_string(), at.path.clone()));
-                twice("key", self.keys.insert(key.clone(), at.path.clone()));
-            }
-            LockKeys::Matching { pattern, capture, .. } => {
-                let capture = capture.as_ref().map(|c| c.0.as_str().to_owned());
-                twice("match", self.patterns.insert((pattern.clone(), capture), at.path.clone()));
-            }
-        }
-    }
 }

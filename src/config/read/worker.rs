@@ -1,36 +1,32 @@
 //! Reads the worker groups: who belongs to them, where their processes are and where they beat.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
 use super::super::mistake::quoted;
 use super::super::model::{Heartbeat, ProcessSource, SeriesTier, WorkerGroup};
-use super::super::template;
-use super::{noted, source};
+use super::super::template::{self, Braces};
+use super::holder::Holders;
+use super::{Known, noted, source};
 
 const PROCESS_KEYS: &[&str] = &["pid_file", "pid_from_holder", "systemd_unit", "command", "cgroup"];
 
-/// Reads all groups, by name. `stores` are the names of the stores there are.
-pub(super) fn read_all(top: &Cursor<'_>, stores: &BTreeSet<String>) -> Vec<WorkerGroup> {
+/// Reads all groups, by name.
+pub(super) fn read_all(top: &Cursor<'_>, known: &Known) -> Vec<WorkerGroup> {
     let mut seen = BTreeMap::new();
-    top.map("workers").iter().map(|(name, at)| read(name, at, stores, &mut seen)).collect()
+    top.map("workers").iter().map(|(name, at)| read(name, at, known, &mut seen)).collect()
 }
 
 fn read(
     name: &str,
     at: &Cursor<'_>,
-    stores: &BTreeSet<String>,
+    known: &Known,
     seen: &mut BTreeMap<String, String>,
 ) -> WorkerGroup {
     noted_here(at, checks::section_name(name));
-    if at.present(&["match", "names"]).is_empty() && !at.mistyped(&["match", "names"]) {
-        at.wrong_here(
-            "has neither `match` nor `names`",
-            "add `match: '^orders-\\d+$'` or `names: [...]`",
-        );
-    }
+    purpose(at, &known.holders);
     let matches = at.text("match").and_then(|text| noted(at, "match", checks::whole_pattern(text)));
     let names = names(at, seen);
     let several = at.has("match") || names.len() > 1;
@@ -42,8 +38,33 @@ fn read(
             Some("core") => SeriesTier::Core,
             _ => SeriesTier::Full,
         },
-        process: at.table("process").and_then(|below| process(&below, several)),
-        heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, several, stores)),
+        process: at.table("process").and_then(|below| process(&below, several, &known.holders)),
+        heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, several, known)),
+    }
+}
+
+/// Whether the group can ever have a worker, and learn anything of it.
+fn purpose(at: &Cursor<'_>, holders: &Holders) {
+    if at.present(&["match", "names"]).is_empty() && !at.mistyped(&["match", "names"]) {
+        at.wrong_here(
+            "has neither `match` nor `names`",
+            "add `match: '^orders-\\d+$'` or `names: [...]`",
+        );
+    }
+    let names = (at.has("names") && !at.is_empty_list("names")) || at.mistyped(&["names"]);
+    if at.has("match") && !names && !holders.worker {
+        at.wrong(
+            "match",
+            "finds nobody: it is held against the holders of locks, and no lock has a `holder`",
+            "add `holder: '^(?P<worker>[^:]+)'` to a lock, or list the workers in `names`",
+        );
+    }
+    let means = &["process", "heartbeat"];
+    if at.present(means).is_empty() && !at.mistyped(means) {
+        at.wrong_here(
+            "has neither `process` nor `heartbeat`",
+            "add where its processes are or where it beats; without both nothing is known of its workers",
+        );
     }
 }
 
@@ -74,34 +95,51 @@ fn names(at: &Cursor<'_>, seen: &mut BTreeMap<String, String>) -> Vec<Arc<str>> 
     names
 }
 
-fn process(at: &Cursor<'_>, several: bool) -> Option<ProcessSource> {
+fn process(at: &Cursor<'_>, several: bool, holders: &Holders) -> Option<ProcessSource> {
     let present = at.present(PROCESS_KEYS);
-    let [key] = present.as_slice() else {
-        if present.is_empty() && at.mistyped(PROCESS_KEYS) {
-            return None;
-        }
+    let mut sources: Vec<_> =
+        present.iter().map(|key| process_by(key, at, several, holders)).collect();
+    if let [_] = present.as_slice() {
+        return sources.pop().flatten();
+    }
+    if !present.is_empty() || !at.mistyped(PROCESS_KEYS) {
         let reason = if present.is_empty() {
             "names no process".to_owned()
         } else {
             format!("has {} at once", present.join(" and "))
         };
         at.wrong_here(reason, format!("give exactly one of: {}", PROCESS_KEYS.join(", ")));
-        return None;
-    };
-    if *key == "pid_from_holder" {
-        if at.switch(key)? {
-            return Some(ProcessSource::FromHolder);
+    }
+    None
+}
+
+fn process_by(
+    key: &str,
+    at: &Cursor<'_>,
+    several: bool,
+    holders: &Holders,
+) -> Option<ProcessSource> {
+    if key == "pid_from_holder" {
+        if !at.switch(key)? {
+            at.wrong(key, "`false` names no process", "write `true`, or remove `process`");
+        } else if !holders.pid {
+            at.wrong(
+                key,
+                "no lock has a `holder` with a group named `pid`",
+                "add one to a lock, such as `holder: '^(?P<worker>[^:]+):(?P<pid>\\d+)'`",
+            );
         }
-        at.wrong(key, "`false` names no process", "write `true`, or remove `process`");
-        return None;
+        return Some(ProcessSource::FromHolder);
     }
     let text = at.text(key)?;
+    let braces = if key == "command" { Braces::Shared } else { Braces::Ours };
+    noted(at, key, template::places(text, braces))?;
     if several {
-        noted(at, key, template::per_worker(&[text]))?;
+        noted(at, key, template::per_worker(&[text]));
     }
     let filled = template::sample(text);
     let owned = text.to_owned();
-    match *key {
+    match key {
         "pid_file" => Some(ProcessSource::PidFile(owned)),
         "systemd_unit" => {
             noted(at, key, systemd_unit(&filled))?;
@@ -139,7 +177,7 @@ fn systemd_unit(unit: &str) -> Result<(), checks::Wrong> {
     Ok(())
 }
 
-fn heartbeat(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Heartbeat> {
+fn heartbeat(at: &Cursor<'_>, several: bool, known: &Known) -> Option<Heartbeat> {
     let frozen_after = at.duration("frozen_after");
-    Some(Heartbeat { source: source::read(at, several, stores)?, frozen_after })
+    Some(Heartbeat { source: source::read(at, several, &known.stores)?, frozen_after })
 }

@@ -71,11 +71,39 @@ fn an_element_can_be_added_at_the_end() {
     ];
     let config = load_text(FILE, &env).unwrap();
     assert_eq!(leases(&config), [Some(10), Some(20), None]);
-    let hole = said(&[("DLOCK__STORES__MAIN_1__LOCKS__3__KEY", "kc")]);
-    assert!(
-        hole.contains("stores.Main-1.locks[2]: must be a table of keys, not nothing"),
-        "{hole}"
+}
+
+/// One mistake for one variable, and none about elements that nobody wrote.
+#[test]
+fn an_element_beyond_the_end_is_charged_to_its_variable() {
+    assert_eq!(
+        said(&[("DLOCK__STORES__MAIN_1__LOCKS__5__LEASE", "45s")]),
+        "DLOCK__STORES__MAIN_1__LOCKS__5__LEASE: `stores.Main-1.locks` has 2 elements, and none at position 5; \
+         positions 0 to 2 can be set"
     );
+    let one = "stores: {main: {url: redis://h, locks: [{name: a, key: a}]}}";
+    assert_eq!(
+        text_of(load_text(one, &[("DLOCK__STORES__MAIN__LOCKS__5__LEASE", "45s")])),
+        "DLOCK__STORES__MAIN__LOCKS__5__LEASE: `stores.main.locks` has 1 element, and none at position 5; positions 0 \
+         to 1 can be set"
+    );
+    let none = said(&[("DLOCK__STORES__OTHER__REPLICAS__99999999", "r:1")]);
+    assert!(
+        none.contains("has no elements, and none at position 99999999; position 0 can"),
+        "{none}"
+    );
+    // What the environment adds itself counts, wherever its name sorts.
+    let names: Vec<_> = (2..12)
+        .flat_map(|i| ["NAME", "KEY"].map(|k| format!("DLOCK__STORES__MAIN_1__LOCKS__{i}__{k}")))
+        .collect();
+    let values: Vec<_> = (0..names.len()).map(|i| format!("v{i}")).collect();
+    let mut env: Vec<_> =
+        names.iter().map(String::as_str).zip(values.iter().map(String::as_str)).collect();
+    assert_eq!(load_text(FILE, &env).unwrap().stores["Main-1"].locks.len(), 12);
+    env.push(("DLOCK__STORES__MAIN_1__LOCKS__13__KEY", "k"));
+    let gap = said(&env);
+    assert!(gap.contains("LOCKS__13__KEY: ") && gap.contains("has 12 elements"), "{gap}");
+    assert_eq!(gap.lines().count(), 1, "{gap}");
 }
 
 #[test]
@@ -135,6 +163,17 @@ fn mistakes_name_the_variable() {
             "DLOCK__SWEEP_INTERVAL: `sweep_interval` is not supported by this version; remove it",
         ),
         (
+            "DLOCK__STORES__OTHER__URLS",
+            "redis://h",
+            "DLOCK__STORES__OTHER__URLS: `urls` is not supported by this version; did you mean \
+             DLOCK__STORES__OTHER__URL? If not, remove it",
+        ),
+        (
+            "DLOCK__STORES__OTHER__URLS__0",
+            "redis://h",
+            "DLOCK__STORES__OTHER__URLS__0: `urls` is not supported by this version; remove it",
+        ),
+        (
             "DLOCK__STORES__OTHER__LOCKS__FIRST__KEY",
             "x",
             "DLOCK__STORES__OTHER__LOCKS__FIRST__KEY: `stores.other.locks` is a list, and `first` is no position in \
@@ -161,6 +200,44 @@ fn mistakes_name_the_variable() {
         ),
     ] {
         assert_eq!(said(&[(name, value)]), expected);
+    }
+}
+
+#[test]
+fn a_name_with_one_underscore_is_told_and_those_of_others_are_let_be() {
+    let why = "is not read: `DLOCK` must be followed by two underscores";
+    let parts =
+        "write `__` after DLOCK and between the parts of the path, as in DLOCK__STORES__MAIN__URL";
+    for (name, fix) in [
+        ("DLOCK_STORES__OTHER__PASSWORD", "write DLOCK__STORES__OTHER__PASSWORD"),
+        ("DLOCK_POLL_INTERVAL", "write DLOCK__POLL_INTERVAL"),
+        ("dlock_retain", "write DLOCK__retain"),
+        ("DLOCK_SWEEP_INTERVAL", "write DLOCK__SWEEP_INTERVAL"),
+        ("DLOCK_LOCKS__0__LEASE", "write DLOCK__LOCKS__0__LEASE"),
+        ("DLOCK_STORES_OTHER_PASSWORD", parts),
+        ("DLOCK_STORE_OTHER_PASSWORD", parts),
+    ] {
+        let told = said(&[(name, "hunter2")]);
+        assert_eq!(told, format!("{name}: {why}; {fix}"));
+        assert_eq!(text_of(load_flags(None, &[], &[(name, "hunter2")])), told);
+    }
+    for name in [
+        "DLOCK_EXPORTER",
+        "DLOCK_EXPORTER__STORES",
+        "DLOCK_TEST_LONG",
+        "DLOCK_DRILL_STORES__X",
+        "DLOCK_HOME",
+        "DLOCK_",
+        "DLOCK_SERVICE_HOST",
+        "DLOCK_PORT",
+        "DLOCK_WORKERS_SERVICE_HOST",
+        "DLOCK_WORKERS_SERVICE_PORT_HTTP",
+        "DLOCK_WORKERS_PORT",
+        "DLOCK_STORES_PORT_80_TCP_ADDR",
+        "DLOCKER_STORES__X",
+    ] {
+        assert!(load_text(FILE, &[(name, "x")]).is_ok(), "{name}");
+        assert!(text_of(load_flags(None, &[], &[(name, "x")])).starts_with("--config.file"));
     }
 }
 

@@ -91,7 +91,9 @@ fn shaped(kind: Kind) -> BoxedStrategy<Value> {
 
 fn variables() -> impl Strategy<Value = Vec<(String, String)>> {
     let part = prop_oneof![3 => key(), 1 => any::<u16>().prop_map(|n| n.to_string())];
-    let name = vec(part, 0..6).prop_map(|parts| format!("DLOCK__{}", parts.join("__")));
+    let name = (any::<bool>(), vec(part, 0..6)).prop_map(|(right, parts)| {
+        format!("{}{}", if right { "DLOCK__" } else { "DLOCK_" }, parts.join("__"))
+    });
     vec((name, any::<String>()), 0..4)
 }
 

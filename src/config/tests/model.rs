@@ -48,6 +48,7 @@ fn locks_arrive_with_their_rules_and_defaults() {
     assert_eq!((name.0.as_str(), pattern.as_slice()), ("job-{1}-{kind}", b"lock:job:*" as &[u8]));
     assert!(capture.0.is_match(b"lock:job:1:x"));
     assert_eq!(many.rules.series, SeriesTier::Flagged);
+    assert_eq!([one, many, plain].map(|l| l.rules.pooled), [false, true, false]);
     let LockKeys::Matching { name, capture: None, max_locks: 1000, .. } = &plain.keys else {
         panic!("{plain:?}")
     };
@@ -98,7 +99,9 @@ fn worker_groups_arrive_in_the_order_of_their_names() {
 /// An alternation that matches a part first must still serve the whole name.
 #[test]
 fn a_match_is_of_the_whole_name() {
-    let text = "workers:\n  g:\n    match: 'a|ab'\n";
+    let text = "
+stores: {main: {url: redis://h, locks: [{name: x, key: x, holder: '(?P<worker>.+)'}]}}
+workers: {g: {match: 'a|ab', process: {pid_file: '/run/{worker}.pid'}}}";
     let config = load_text(text, &[]).unwrap();
     assert!(config.workers[0].serves("ab") && config.workers[0].serves("a"));
     assert!(!config.workers[0].serves("abc") && !config.workers[0].serves("ab\n"));

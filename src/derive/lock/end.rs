@@ -27,7 +27,7 @@ impl Lock {
     ) {
         match std::mem::replace(&mut self.phase, Phase::Unseen) {
             Phase::Held(tenure) => {
-                let liveness = self.judged_liveness(&tenure, workers);
+                let liveness = self.judged_liveness(&tenure, workers, c.seen.span.done);
                 self.end_tenure(*tenure, next.as_ref(), is_broken, liveness, c, workers, fx);
             }
             Phase::Free { since } if next.is_none() => {
@@ -90,6 +90,8 @@ impl Lock {
             replaced: None,
             renewed_after_process: false,
             renewed_after_beat: false,
+            process_looked: None,
+            beat_looked: None,
             aligned: None,
         };
         if after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
@@ -128,9 +130,7 @@ impl Lock {
             }
             _ => None,
         };
-        if let Some(w) = &tenure.worker {
-            workers.detach(w, (self.store, self.key), c.seen.span.done);
-        }
+        workers.release(tenure.worker.as_ref(), (self.store, self.key), c.seen.span.done);
         let successor_at = next.and_then(|(_, _, _, e)| match (e, lease) {
             (Expiry::At(e), Some(l)) => Some(e.plus_micros(-l)),
             _ => None,
@@ -215,7 +215,9 @@ impl Lock {
                 } else {
                     Weight::Change
                 };
-            self.note(end.gone.span.done, "ended", evidence.as_str(), weight, fx);
+            let of = if end.worker.is_empty() { "its holder" } else { &end.worker };
+            let detail = format!("tenure of {of} ended: {}", evidence.as_str());
+            self.note(end.gone.span.done, "ended", &detail, weight, fx);
         }
     }
 

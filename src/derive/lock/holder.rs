@@ -43,36 +43,46 @@ impl Lock {
         &self,
         tenure: &Tenure,
         workers: &Workers,
+        now: Mono,
     ) -> (Liveness, Option<Mono>) {
-        let judged = self.judge(tenure, workers);
+        let judged = self.judge(tenure, workers, now);
         (judged.liveness, judged.lost_since())
     }
 
     /// Liveness of the present holder by all its sources.
-    pub fn holder(&self, workers: &Workers) -> Option<Judged> {
-        self.tenure().map(|t| self.judge(t, workers))
+    pub fn holder(&self, workers: &Workers, now: Mono) -> Option<Judged> {
+        self.tenure().map(|t| self.judge(t, workers, now))
     }
 
-    fn judge(&self, tenure: &Tenure, workers: &Workers) -> Judged {
+    fn judge(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
         let (Some(name), Some(owner)) = (&tenure.worker, &tenure.owner) else {
             return Judged::UNKNOWN;
         };
         let Some((worker, group, rules)) = workers.with_group(name) else { return Judged::UNKNOWN };
         let mut judged = Judged::UNKNOWN;
-        if group.heartbeat.is_some() {
-            judged.liveness = worker.heartbeat.liveness(rules);
-            judged.heartbeat = worker.heartbeat.shown_loss();
+        // What was not read for three intervals says nothing any more, though it is kept for the next read.
+        let is_recent =
+            |done: Option<Mono>| done.is_some_and(|d| now.since(d) <= rules.poll.mul_f64(3.5));
+        let beat = Some(&worker.heartbeat)
+            .filter(|h| group.heartbeat.is_some() && is_recent(h.last_read()));
+        if let Some(beat) = beat {
+            judged.heartbeat = beat.loss().and_then(|l| l.seen_again(tenure.beat_looked));
+            if beat.loss().is_none() || judged.heartbeat.is_some() {
+                judged.liveness = beat.liveness(rules);
+            }
         }
-        if let Some(processes) = worker.processes_of(owner.pid, group) {
-            judged.liveness = judged.liveness.min(processes.liveness());
-            judged.process = processes.loss();
+        let processes = worker.processes_of(owner.pid, group);
+        if let Some(processes) = processes.filter(|p| is_recent(p.last_span().map(|s| s.done))) {
+            judged.process = processes.loss().and_then(|l| l.seen_again(tenure.process_looked));
+            if processes.loss().is_none() || judged.process.is_some() {
+                judged.liveness = judged.liveness.min(processes.liveness());
+            }
             // Where the token names the pid, the process must be older than the tenure; where only the worker is
-            // named, older than the last write that it can have made.
-            let bound = if owner.pid.is_some() {
-                tenure.first.span.done
-            } else {
-                tenure.write.shown.span.done
-            };
+            // named, or the token may be used again, older than the last write that it can have made.
+            let kind = self.rules.token.unwrap_or(tenure.value.tokens);
+            let is_pid_bound = owner.pid.is_some() && kind == TokenKind::PerAcquire;
+            let bound =
+                if is_pid_bound { tenure.first.span.done } else { tenure.write.shown.span.done };
             let replaced = tenure.replaced.or_else(|| {
                 processes.all_started_after(bound).map(|at| Loss { since: at, shown: at })
             });
@@ -92,7 +102,7 @@ impl Lock {
         fx: &mut Effects,
     ) {
         let now = c.seen.span.done;
-        let Some(judged) = self.holder(workers) else {
+        let Some(judged) = self.holder(workers, now) else {
             self.signal(Signal::HolderStale, Some(false), now, String::new, fx);
             self.signal(Signal::RenewalAfterLostLiveness, Some(false), now, String::new, fx);
             return;
@@ -114,16 +124,17 @@ impl Lock {
         workers: &Workers,
         fx: &mut Effects,
     ) {
-        let Some(judged) = self.holder(workers) else { return };
+        self.remember_look(source, span, workers);
+        let Some(judged) = self.holder(workers, span.done) else { return };
         self.latch_replacement(judged);
         self.close_renewals(judged, source, span, workers);
-        let is_unjudged = self.signals.get(Signal::HolderStale).is_none();
-        if is_unjudged && judged.losses().next().is_some() && !self.rules.ends_by_expiry {
-            // Not judged for a while: whether it is stale now, and was all along, only a read of the key can tell.
+        // A look cannot make a holder stale, only a read of the key after it; but it can end it. Nor can it say of a
+        // loss that was not judged for a while that all is well.
+        let is_judged = self.signals.get(Signal::HolderStale).is_some();
+        if !is_judged && judged.losses().next().is_some() && !self.rules.ends_by_expiry {
             self.want_read(Mono(0), fx);
             return;
         }
-        // A look cannot make a holder stale, only a read of the key after it; but it can end it.
         let is_stale = self.signals.is_up(Signal::HolderStale) && judged.losses().next().is_some();
         self.set_holder_signals(judged, is_stale, workers, span.done, fx);
         if judged.losses().any(|l| l.shown == span.done) {
@@ -149,18 +160,36 @@ impl Lock {
         }
         let is_after = tenure.renewed_after_process || tenure.renewed_after_beat;
         let can_judge = judged.liveness != Liveness::Unknown && !self.rules.ends_by_expiry;
+        // Who let go early need not live until the lease is over.
+        let (is_stale, is_after) =
+            if tenure.shortened { (false, false) } else { (is_stale, is_after) };
         let liveness = judged.liveness.as_str();
         // renewal_after implies stale: while a heartbeat's return is not confirmed, both stay.
         let stale = can_judge.then_some(is_stale || is_after);
-        let after = match (can_judge, is_token_ambiguous) {
-            (false, _) => None,
-            (true, false) => Some(is_after),
-            (true, true) => is_after.then_some(true),
-        };
+        let after =
+            can_judge.then_some(is_after).filter(|is_after| *is_after || !is_token_ambiguous);
         let detail = || format!("its holder is {liveness}");
         self.signal(Signal::HolderStale, stale, now, detail, fx);
         let detail = || format!("the lease was renewed although its holder is {liveness}");
         self.signal(Signal::RenewalAfterLostLiveness, after, now, detail, fx);
+    }
+
+    /// The first look that can show a loss which concerns this tenure.
+    fn remember_look(&mut self, source: LivenessSource, span: Span, workers: &Workers) {
+        let Phase::Held(tenure) = &mut self.phase else { return };
+        let first = tenure.first.span.done;
+        match source {
+            LivenessSource::Process if span.sent >= first => {
+                tenure.process_looked.get_or_insert(span.done);
+            }
+            LivenessSource::Heartbeat => {
+                let wait = tenure.worker.as_ref().map_or(0.0, |w| workers.frozen_after(w));
+                if span.sent.secs_since(first) > wait {
+                    tenure.beat_looked.get_or_insert(span.done);
+                }
+            }
+            LivenessSource::Process => {}
+        }
     }
 
     /// Counts the renewals that this look proves to have come after the loss.

@@ -184,13 +184,19 @@ impl Lock {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        let found = match found {
-            Found::Unreadable(why) => {
-                self.unreadable = Some(*why);
-                return;
+        let unreadable = match found {
+            Found::Unreadable(why) => Some(*why),
+            // Whether somebody holds a list or another library's hash cannot be told; that nobody does, neither.
+            Found::Present { value, .. } if value.holders.is_empty() && !is_plain(value) => {
+                Some(Unreadable::Unexpected)
             }
-            found => found,
+            _ => None,
         };
+        if unreadable.is_some() {
+            self.is_ownerless = matches!(found, Found::Present { .. });
+            self.unreadable = unreadable;
+            return;
+        }
         let is_broken = self.is_broken(c);
         self.unreadable = None;
         self.compare_replicas(found, c);
@@ -202,6 +208,7 @@ impl Lock {
                 let count = holding.map_or(1, |h| h.count);
                 let is_same = matches!(&self.phase, Phase::Held(t) if t.is_owner(owner));
                 if is_same {
+                    self.attribute(holding.map(|h| &h.owner), c, workers, fx);
                     self.continue_tenure(value, *expiry, count, is_broken, c, workers, fx);
                 } else {
                     let owner = holding.map(|h| h.owner.clone());
@@ -209,9 +216,9 @@ impl Lock {
                     self.change_owner(Some(next), is_broken, c, workers, fx);
                 }
             }
-            Found::Present { value, .. } => {
+            Found::Present { .. } => {
                 // An owner's key that names no owner any more: somebody wrote something else.
-                self.is_ownerless = !value.holders.is_empty() || self.value.is_some();
+                self.is_ownerless = true;
                 self.change_owner(None, is_broken, c, workers, fx);
             }
             _ => {
@@ -238,6 +245,11 @@ impl Lock {
     /// queue or a signal, not a lock; configured by its key, it is a lock whose holder is anonymous.
     fn is_lock_value(&self, value: &Decoded) -> bool {
         !value.holders.is_empty() || (self.rules.by_key && is_plain(value))
+    }
+
+    /// Whether this is a lock as far as is known: configured by key, or found by a pattern and seen with an owner.
+    pub fn is_lock(&self) -> bool {
+        self.rules.by_key || self.value.is_some()
     }
 
     /// Tokens are new per acquire: the config's word, else the format's.

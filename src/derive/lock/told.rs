@@ -26,8 +26,8 @@ impl Lock {
         match change {
             Some(Change::Rose) => self.note(at, signal.as_str(), &detail(), Weight::Alarm, fx),
             Some(Change::Fell) => {
-                let what = format!("{} ended", signal.as_str());
-                self.note(at, "cleared", &what, Weight::Change, fx);
+                let detail = format!("{} is over", signal.as_str());
+                self.note(at, "cleared", &detail, Weight::Change, fx);
             }
             None => {}
         }
@@ -45,7 +45,12 @@ impl Lock {
         if self.timeline.len() == TIMELINE {
             self.timeline.pop_front();
         }
-        self.timeline.push_back(Transition { at, what, detail: detail.to_owned() });
+        // How a tenure ended is settled after the next one began, but it belongs before it.
+        let later = self.timeline.iter().rev().take_while(|t| {
+            t.at > at || (t.at == at && t.what == "acquired" && what != "acquired")
+        });
+        let place = self.timeline.len() - later.count();
+        self.timeline.insert(place, Transition { at, what, detail: detail.to_owned() });
         fx.notices.push(Notice {
             weight,
             store: self.store_name.clone(),

@@ -7,8 +7,8 @@ use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Wanted, Weight};
 use crate::derive::words::LivenessSource;
 use crate::derive::workers::Workers;
-use crate::observe::Expiry;
 use crate::observe::lock::Decoded;
+use crate::observe::{Expiry, Owner};
 
 /// Smaller changes of E are rounding: below 7.0 it is computed from TIME and PTTL.
 const WRITE_MICROS: i64 = 20_000;
@@ -65,6 +65,7 @@ impl Lock {
             Kind::Shortening => {
                 tenure.shortened = true;
                 tenure.overdue = None;
+                self.overdue_until = None;
                 self.note(
                     c.seen.span.done,
                     "shortened",
@@ -78,6 +79,26 @@ impl Lock {
                 tenure.overdue = None;
             }
         }
+    }
+
+    /// The same token may say more of its owner after a reload, and a holder that had no place may get one.
+    pub(super) fn attribute(
+        &mut self,
+        owner: Option<&Arc<Owner>>,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let (Phase::Held(tenure), Some(owner)) = (&mut self.phase, owner) else { return };
+        let is_same = tenure.owner.as_ref().is_some_and(|o| Arc::ptr_eq(o, owner) || o == owner);
+        let has_place = tenure.worker.is_some() || owner.worker.is_none() || !workers.has_room();
+        if is_same && has_place {
+            return;
+        }
+        let lock = (self.store, self.key);
+        workers.release(tenure.worker.as_ref(), lock, c.seen.span.done);
+        tenure.worker = workers.attach(owner, lock, c.seen.span.done, fx);
+        tenure.owner = Some(owner.clone());
     }
 
     fn renewed(

@@ -3,4 +3,5 @@
 mod ends;
 mod liveness;
 mod renewal;
+mod review;
 mod sim;

@@ -43,6 +43,8 @@ pub struct Sim {
     pub is_down: bool,
     /// The exporter itself stands still.
     pub is_asleep: bool,
+    /// The heartbeat's source does not answer.
+    pub beat_fails: bool,
     /// The worker's beat; `None` without a heartbeat source.
     pub beat: Option<u64>,
     /// The worker's process; `None` without a process source.
@@ -51,7 +53,7 @@ pub struct Sim {
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
     /// Highest value every counter had; they must never fall.
-    counters: Vec<u64>,
+    pub counters: Vec<u64>,
 }
 
 pub fn rules() -> LockRules {
@@ -125,6 +127,7 @@ impl Sim {
             evicted: 0,
             is_down: false,
             is_asleep: false,
+            beat_fails: false,
             beat: None,
             process: None,
             token_pid: None,
@@ -145,7 +148,7 @@ impl Sim {
         self.announce();
     }
 
-    fn announce(&mut self) {
+    pub fn announce(&mut self) {
         self.step(Observation::StoreStarted { store: STORE, name: "main".into(), at: self.now() });
         self.step(Observation::KeyWatched(KeyWatched {
             store: STORE,
@@ -169,7 +172,7 @@ impl Sim {
         Span { sent: self.now(), done: self.now().plus(Duration::from_millis(1)) }
     }
 
-    fn step(&mut self, o: Observation) {
+    pub fn step(&mut self, o: Observation) {
         let mut fx = Effects::default();
         self.state.step(&o, &mut fx);
         for w in fx.wanted {
@@ -296,7 +299,7 @@ impl Sim {
         }
     }
 
-    fn read_key(&mut self) {
+    pub fn read_key(&mut self) {
         if self.is_down {
             self.connection += 1;
             self.step(Observation::NodeFailed(NodeFailed {
@@ -361,7 +364,7 @@ impl Sim {
     fn read_beat(&mut self) {
         let Some(beat) = self.beat else { return };
         for worker in self.watched() {
-            let beat = if self.is_down {
+            let beat = if self.is_down || self.beat_fails {
                 Beat::Failed { reason: FailReason::Timeout, detail: String::new() }
             } else {
                 Beat::Value { mark: beat, expires: false }

@@ -1,4 +1,5 @@
-//! Series of one lock. A lock that was not read lately, or that is to have no series, gets none.
+//! Series of one lock. A lock that is to have no series gets none, and one that was not read lately only what it is that
+//! cannot be judged.
 
 use crate::config::SeriesTier;
 use crate::expose::catalogue::{Family, lock as cat, store};
@@ -15,6 +16,11 @@ const EXPIRED_STATES: [Liveness; 3] = [Liveness::Alive, Liveness::Stopped, Liven
 /// Adds the lock's series.
 pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
     let Some(tier) = lock.tier else { return };
+    // Also of a lock that cannot be read: this is where it says why.
+    for (aspect, reason) in &lock.coverage_lost {
+        let labels = [store, &lock.name, aspect.as_str(), reason.as_str()];
+        sheet.add(&store::COVERAGE_LOST, labels, 1.0);
+    }
     if !lock.fresh {
         return;
     }
@@ -27,10 +33,6 @@ pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
     for (addr, kind) in &lock.divergences {
         let labels = [store, &lock.name, addr, kind.as_str()];
         sheet.add(&cat::REPLICA_LOCK_DIVERGED, labels, 1.0);
-    }
-    for (aspect, reason) in &lock.coverage_lost {
-        let labels = [store, &lock.name, aspect.as_str(), reason.as_str()];
-        sheet.add(&store::COVERAGE_LOST, labels, 1.0);
     }
 }
 
@@ -136,6 +138,7 @@ fn signal_family(signal: Signal) -> &'static Family<2> {
         Signal::LeaseWithoutTtl => &cat::LEASE_WITHOUT_TTL,
         Signal::ReplicaDiverged => &cat::REPLICA_DIVERGED,
         Signal::HeldTooLong => &cat::HELD_TOO_LONG,
+        Signal::Unheld => &cat::UNHELD,
     }
 }
 

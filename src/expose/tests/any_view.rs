@@ -94,7 +94,11 @@ fn lock() -> impl Strategy<Value = LockView> {
             overrun_seconds: n[13],
             typical_hold_seconds: n[14],
             divergences,
+            blind: coverage_lost.clone(),
             coverage_lost,
+            token_host: None,
+            token_pid: None,
+            beat_age_seconds: n[12],
             transitions: Vec::new(),
         }
     })

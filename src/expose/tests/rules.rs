@@ -58,9 +58,10 @@ fn what_is_not_judged_is_absent_and_not_zero() {
 }
 
 #[test]
-fn a_lock_that_was_not_read_or_has_no_tier_has_no_series() {
+fn a_lock_that_was_not_read_has_its_coverage_only_and_one_without_a_tier_nothing() {
     let shown = printed(&View::example());
-    assert_eq!(shown.families_with("lock", "unread"), [""; 0]);
+    // But for what cannot be judged of it.
+    assert_eq!(shown.families_with("lock", "unread"), ["dlock_coverage_lost"]);
     assert_eq!(shown.families_with("lock", "without-series"), [""; 0]);
 }
 

@@ -11,6 +11,7 @@ pub fn signal(signal: Signal) -> &'static str {
         Signal::LeaseWithoutTtl => "has no expiry: nothing frees it",
         Signal::ReplicaDiverged => "a replica shows something else",
         Signal::HeldTooLong => "held longer than it should be",
+        Signal::Unheld => "nobody holds it although somebody should",
     }
 }
 

@@ -91,6 +91,11 @@ impl Abilities {
         self.run_id = run_id.map(str::to_owned);
     }
 
+    /// Forgets refusals: somebody may have granted what was refused.
+    pub fn retry_refused(&mut self) {
+        self.known.retain(|_, a| !matches!(a, Ability::Refused(_)));
+    }
+
     /// `(command, refused)` of every command in use, in the order of their names.
     pub fn permissions(&self) -> Vec<(&'static str, bool)> {
         self.known.iter().filter_map(|(name, a)| a.refused().map(|r| (*name, r))).collect()

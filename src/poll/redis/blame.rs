@@ -39,8 +39,8 @@ pub fn blame(
             // Without EXEC the connection would stay inside the transaction.
             (i, _) if i == last => match first_word(error) {
                 b"EXECABORT" => {
-                    // "Transaction discarded because of: BUSY ..."
-                    if let Some(cause) = cause(error).filter(|c| is_not_ready(c)) {
+                    // "Transaction discarded because of: BUSY ..." is about EXEC itself, not about what was queued.
+                    if let Some(cause) = cause(error) {
                         return Err(Failure::server("EXEC", cause));
                     }
                 }

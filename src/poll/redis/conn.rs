@@ -16,6 +16,10 @@ use crate::observe::node::FailReason;
 
 /// Room for one read.
 const CHUNK: usize = 64 << 10;
+/// All replies to one request have to come within so many times the limit of one.
+const ALL: u32 = 4;
+/// Largest reply to a single command that is made into a value; its elements take many times its size.
+const MAX_CALL: usize = 256 << 10;
 /// A buffer that grew beyond this for one reply is given back.
 const KEEP: usize = 1 << 20;
 
@@ -26,13 +30,16 @@ pub struct Conn {
     buf: Vec<u8>,
     /// Where the replies to the last request lie in `buf`.
     frames: Vec<(usize, usize)>,
+    /// Where the reply begins that has not come whole.
+    under_way: usize,
     consumed: usize,
 }
 
 impl Conn {
     /// Takes a fresh stream; each reply has to come within `limit` of the one before.
     pub fn new(stream: Box<dyn Stream>, limit: Duration) -> Self {
-        Self { stream, limit, buf: Vec::with_capacity(CHUNK), frames: Vec::new(), consumed: 0 }
+        let buf = Vec::with_capacity(CHUNK);
+        Self { stream, limit, buf, frames: Vec::new(), under_way: 0, consumed: 0 }
     }
 
     /// From now on each reply has to come within `limit` of the one before.
@@ -54,19 +61,28 @@ impl Conn {
             Err(_) => return Err(self.too_late("sending a request")),
         }
         let mut start = 0;
+        self.under_way = 0;
         let mut scanner = Scanner::at(0);
         let mut since = sent;
         while self.frames.len() < replies {
             if let Some(end) = scanner.advance(&self.buf).map_err(Failure::malformed)? {
+                // A push is no answer, so that a server that goes on pushing is late all the same.
                 if !is_push(self.buf.get(start..end).unwrap_or_default()) {
                     self.frames.push((start, end));
+                    since = clock::mono();
                 }
                 start = end;
+                self.under_way = start;
                 scanner = Scanner::at(end);
-                since = clock::mono();
                 continue;
             }
-            let left = self.limit.saturating_sub(clock::mono().since(since));
+            let now = clock::mono();
+            let all = self.limit.saturating_mul(ALL).saturating_sub(now.since(sent));
+            let left = self.limit.saturating_sub(now.since(since)).min(all);
+            // Of something that is ready no timeout ever fires.
+            if left.is_zero() {
+                return Err(self.too_late("waiting for a reply"));
+            }
             match timeout(left, self.receive()).await {
                 Ok(done) => done?,
                 Err(_) => return Err(self.too_late("waiting for a reply")),
@@ -79,6 +95,11 @@ impl Conn {
     /// The reply to the request's command `index`, from 0. Empty if there is none.
     pub fn reply(&self, index: usize) -> &[u8] {
         self.frames.get(index).and_then(|(from, to)| self.buf.get(*from..*to)).unwrap_or_default()
+    }
+
+    /// After a failed exchange: how many replies came whole, and what came of the next one.
+    pub fn partial(&self) -> (usize, &[u8]) {
+        (self.frames.len(), self.buf.get(self.under_way..).unwrap_or_default())
     }
 
     /// Walks the reply to the request's command `index`.
@@ -96,6 +117,10 @@ impl Conn {
 
     /// The reply to command `index` as redis-rs parses it.
     pub fn value(&self, index: usize) -> Result<redis::Value, Failure> {
+        if self.reply(index).len() > MAX_CALL {
+            let detail = "a reply is larger than any to this command; is this a Redis server?";
+            return Err(Failure::new(FailReason::Protocol, detail));
+        }
         redis::parse_redis_value(self.reply(index)).map_err(|_| {
             Failure::new(FailReason::Protocol, "a reply is not valid RESP; is this a Redis server?")
         })
@@ -111,7 +136,7 @@ impl Conn {
 
     async fn receive(&mut self) -> Result<(), Failure> {
         if self.buf.len() > 2 * MAX_REPLY {
-            let detail = "replies to one request exceed 128 MiB; is a huge value among the keys?";
+            let detail = "replies to one request exceed 32 MiB; is a huge value among the keys?";
             return Err(Failure::new(FailReason::Protocol, detail));
         }
         self.buf.reserve(CHUNK);

@@ -111,6 +111,10 @@ fn classify(error: &[u8]) -> (FailReason, &'static str) {
             (FailReason::NotReady, "a replica without its primary does not answer reads; waiting")
         }
         b"CLUSTERDOWN" => (FailReason::NotReady, "the cluster does not serve; waiting"),
+        b"OOM" => (
+            FailReason::NotReady,
+            "the server is at its maxmemory and refuses transactions, and with them writes such as renewals",
+        ),
         b"TRYAGAIN" => (FailReason::NotReady, "the cluster moves this slot; waiting"),
         _ if is_full(error) => (FailReason::NotReady, "the server is at its maxclients; waiting"),
         _ => (FailReason::Other, "not an answer this program knows"),
@@ -147,6 +151,7 @@ mod tests {
         assert_eq!(reason(b"NOAUTH Authentication required."), FailReason::Auth);
         assert_eq!(reason(b"WRONGPASS invalid username-password pair"), FailReason::Auth);
         assert_eq!(reason(b"NOPERM No permissions to access a key"), FailReason::Permission);
+        assert_eq!(reason(b"OOM command not allowed"), FailReason::NotReady);
         assert_eq!(reason(b"LOADING Valkey is loading"), FailReason::NotReady);
         assert_eq!(reason(b"BUSY Redis is busy"), FailReason::NotReady);
         assert_eq!(reason(b"MASTERDOWN Link with MASTER is down"), FailReason::NotReady);

@@ -112,12 +112,13 @@ impl Keys {
                 .flatten()
                 .map(|n| (i, n, *max_locks))
         })?;
-        if key.len() > MAX_KEY || self.counts.get(entry).is_none_or(|n| *n >= max_locks) {
-            self.drop_key(key, Reason::MaxLocks);
-            return None;
-        }
+        // First, because a higher limit would not help it; and else the reason would change once the limit is reached.
         if self.names.contains(name.as_str()) {
             self.drop_key(key, Reason::DuplicateName);
+            return None;
+        }
+        if key.len() > MAX_KEY || self.counts.get(entry).is_none_or(|n| *n >= max_locks) {
+            self.drop_key(key, Reason::MaxLocks);
             return None;
         }
         self.watch(entry, key, name.into(), true)

@@ -20,6 +20,7 @@ mod failure;
 mod glob;
 mod groups;
 mod handshake;
+mod huge;
 mod info;
 mod keys;
 mod member;

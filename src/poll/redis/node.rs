@@ -35,6 +35,8 @@ pub enum Request {
     Read(Vec<KeyId>, Mono),
     /// Read `INFO` soon.
     Facts,
+    /// Try again what was refused: rights may have been granted.
+    RetryRefused,
     /// Read parts of keys now.
     Parts(Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>),
 }
@@ -184,17 +186,25 @@ impl NodeTask {
         if !kept.await.unwrap_or(false) {
             return Err(End::Stop);
         }
-        if self.outage.take().is_some() || number == 1 {
+        if number == 1 {
             info!(store = %self.context.store.name, node = %self.node.addr, version = %facts.version,
                 flavor = %facts.flavor, role = ?facts.role, "connected");
         }
-        self.attempts = 0;
         let limit = if facts.mode == "cluster" { 1 } else { BATCH };
         self.sweeper.connected(number, Dialect::of(&self.abilities), limit);
         self.sweeper.sync(&list);
         self.scan.restart();
         self.send(Observation::Node(Box::new(facts))).await?;
         Ok(Session::new(self, conn, reader))
+    }
+
+    /// A whole poll succeeded: only now an outage is over. A server may let us in again and again and fail each poll.
+    pub(super) async fn succeeded(&mut self, span: Span, busy: Duration) -> Result<(), End> {
+        self.attempts = 0;
+        if self.outage.take().is_some() {
+            info!(store = %self.context.store.name, node = %self.node.addr, "polls succeed again");
+        }
+        self.poll_done(span, busy, None).await
     }
 
     /// Tells of a failure; logs it if it is a new one.
@@ -218,7 +228,7 @@ impl NodeTask {
     }
 
     /// Tells the exporter's own metrics that a poll ended.
-    pub(super) async fn poll_done(
+    async fn poll_done(
         &self,
         span: Span,
         busy: Duration,
@@ -245,10 +255,21 @@ impl NodeTask {
 
     /// Doubles from one attempt to the next; never longer than an interval, except where each attempt is a failed
     /// login in the server's log. The jitter keeps many exporters from returning in step.
+    /// Rights may have been granted.
+    pub(super) fn retry_refused(&mut self) {
+        self.abilities.retry_refused();
+        self.sweeper.retry_refused();
+        self.parts.retry_refused();
+        self.scan.retry();
+    }
+
     fn backoff(&mut self, reason: FailReason) -> Duration {
         let (shortest, longest) = BACKOFF;
         let refused = matches!(reason, FailReason::Auth | FailReason::Permission);
-        let cap = if refused { longest } else { longest.min(self.context.settings.poll_interval) };
+        // Each wrong password or missing right fills the server's ACL log: no faster than a poll.
+        let interval = self.context.settings.poll_interval;
+        let shortest = if refused { interval.min(longest) } else { shortest };
+        let cap = if refused { longest } else { longest.min(interval) };
         let doubled = shortest.saturating_mul(1 << self.attempts.min(10));
         self.attempts = self.attempts.saturating_add(1);
         let random = RandomState::new().build_hasher().finish();

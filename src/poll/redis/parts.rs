@@ -12,6 +12,7 @@ use super::pack;
 use crate::clock;
 use crate::config::RedisPart;
 use crate::observe::lock::Unreadable;
+use crate::observe::node::FailReason;
 use crate::observe::{Mono, ServerTime, Span};
 
 /// Bytes of a value that are kept.
@@ -40,6 +41,11 @@ pub struct PartReader {
 }
 
 impl PartReader {
+    /// Gives what was refused another try with the next read.
+    pub fn retry_refused(&mut self) {
+        self.refused.clear();
+    }
+
     /// Reads all of them, in pipelines.
     pub async fn read(
         &mut self,
@@ -67,9 +73,12 @@ impl PartReader {
         let now = clock::mono();
         let step = if absolute { 2 } else { 3 };
         self.refused.retain(|_, (_, since)| now.since(*since) < RETRY_REFUSED);
+        // As of now: what is refused meanwhile has its replies all the same.
+        let refused: Vec<Option<Unreadable>> =
+            chunk.iter().map(|p| self.refused.get(&mark(p)).map(|(why, _)| *why)).collect();
         let mut request = Vec::new();
         let mut replies = 0;
-        for part in chunk.iter().filter(|p| !self.refused.contains_key(&mark(p))) {
+        for (part, _) in chunk.iter().zip(&refused).filter(|(_, refused)| refused.is_none()) {
             pack_part(&mut request, part);
             if absolute {
                 pack::command(&mut request, &[b"PEXPIRETIME", part.key.as_slice()]);
@@ -80,14 +89,16 @@ impl PartReader {
             }
             replies += step;
         }
-        if replies > 0 {
-            conn.exchange(&request, replies).await?;
+        if replies > 0
+            && let Err(failure) = conn.exchange(&request, replies).await
+        {
+            self.find_huge(conn, chunk, step, &failure);
+            return Err(failure);
         }
         let mut next = 0;
-        for part in chunk {
-            let id = mark(part);
-            if let Some((why, _)) = self.refused.get(&id) {
-                values.push(PartValue::Unreadable(*why));
+        for (part, refused) in chunk.iter().zip(refused) {
+            if let Some(why) = refused {
+                values.push(PartValue::Unreadable(why));
                 continue;
             }
             let (value, ends) = (conn.walk(next), conn.walk(next + step - 1));
@@ -100,13 +111,36 @@ impl PartReader {
                 Ok(ends) => value_of(&part.part, value, ends)?,
                 Err(why) => PartValue::Unreadable(why),
             };
-            if let PartValue::Unreadable(why @ Unreadable::Permission) = value {
-                bound(&mut self.refused);
-                self.refused.insert(id, (why, now));
-            }
+            let value = match value {
+                PartValue::Value { bytes, .. } if bytes.len() > MAX_VALUE => {
+                    self.refuse(part, Unreadable::Unexpected);
+                    PartValue::Unreadable(Unreadable::Unexpected)
+                }
+                PartValue::Unreadable(why @ Unreadable::Permission) => {
+                    self.refuse(part, why);
+                    value
+                }
+                value => value,
+            };
             values.push(value);
         }
         Ok(())
+    }
+
+    /// Looks which field made a reply too large, or so slow that it was given up: it alone is left out for a while.
+    fn find_huge(&mut self, conn: &Conn, chunk: &[PartRequest], step: usize, failure: &Failure) {
+        let (whole, part) = conn.partial();
+        let mut asked = chunk.iter().filter(|p| !self.refused.contains_key(&mark(p)));
+        let Some(under_way) = asked.nth(whole / step) else { return };
+        let is_large = part.len() > MAX_VALUE || failure.reason == FailReason::Protocol;
+        if whole % step == 0 && is_large && matches!(under_way.part, RedisPart::Field(_)) {
+            self.refuse(under_way, Unreadable::Unexpected);
+        }
+    }
+
+    fn refuse(&mut self, part: &PartRequest, why: Unreadable) {
+        bound(&mut self.refused);
+        self.refused.insert(mark(part), (why, clock::mono()));
     }
 
     /// The key's expiry: outer `None` if there is no key. `base` is the server's time where the reply is what remains.
@@ -165,7 +199,8 @@ fn value_of(
         (RedisPart::Exists, Item::Int(_)) => PartValue::Exists { expires_at_ms },
         // A score is text in RESP2 and a double in RESP3.
         (_, Item::Bulk(bytes) | Item::Other(bytes)) => {
-            let bytes = bytes.get(..MAX_VALUE).unwrap_or(bytes).to_vec();
+            // One byte more tells that it is too long.
+            let bytes = bytes.get(..=MAX_VALUE).unwrap_or(bytes).to_vec();
             PartValue::Value { bytes, expires_at_ms }
         }
         _ => PartValue::Unreadable(Unreadable::Unexpected),

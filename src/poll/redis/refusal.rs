@@ -77,7 +77,7 @@ impl Sweeper {
         }
         if fresh > 0 {
             warn!(keys = fresh, example, node = %self.node.addr,
-                "keys cannot be read and are tried again in 5 minutes; does the ACL user have the line in the README, and these keys?");
+                "keys cannot be read and are tried again in 5 minutes or at a reload; does the ACL user have the line in the README, and these keys?");
         }
     }
 

@@ -1,17 +1,24 @@
 //! Finds keys of a store's patterns: one `SCAN` call after another, spread out, round after round. Runs on the primary
 //! only, and only tells what it saw.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tracing::info;
+
+use super::ability::RETRY_REFUSED;
 use super::codec::Item;
 use super::conn::Conn;
 use super::failure::{Failure, is_noperm, is_not_ready};
 use super::pack;
 use crate::clock;
-use crate::observe::Mono;
+use crate::observe::node::FailReason;
+use crate::observe::{Mono, label};
 
 /// Keys that the server looks at in one call; it stops nothing for longer than about 0.1 ms.
 const COUNT: &[u8] = b"500";
+/// Most keys that are taken of one call; servers give little more than they were asked for.
+const MAX_KEYS: usize = 16_384;
 /// Between two calls.
 const STEP: Duration = Duration::from_millis(10);
 /// Between the beginnings of two rounds, at least.
@@ -36,6 +43,12 @@ pub struct Scan {
     cursor: Vec<u8>,
     begun: Mono,
     due: Mono,
+    /// No call before that, over whatever connection.
+    not_before: Mono,
+    /// Whether the pattern at hand has matched anything in this round.
+    matched: bool,
+    /// Patterns of which it was said that they match nothing.
+    told_empty: BTreeSet<usize>,
 }
 
 impl Scan {
@@ -43,7 +56,19 @@ impl Scan {
     pub fn new(patterns: Vec<Vec<u8>>, interval: Duration) -> Self {
         let now = clock::mono();
         let round = interval.max(ROUND);
-        Self { patterns, round, at: 0, cursor: b"0".to_vec(), begun: now, due: now }
+        let cursor = b"0".to_vec();
+        let told_empty = BTreeSet::new();
+        Self {
+            patterns,
+            round,
+            at: 0,
+            cursor,
+            begun: now,
+            due: now,
+            not_before: now,
+            matched: false,
+            told_empty,
+        }
     }
 
     /// When the next call is due; `None` if there are no patterns.
@@ -55,7 +80,14 @@ impl Scan {
     pub fn restart(&mut self) {
         self.at = 0;
         self.cursor = b"0".to_vec();
-        self.due = clock::mono();
+        self.matched = false;
+        self.due = clock::mono().max(self.not_before);
+    }
+
+    /// Begins anew at once, whatever went wrong before.
+    pub fn retry(&mut self) {
+        self.not_before = clock::mono();
+        self.restart();
     }
 
     /// Leaves the server alone for a while.
@@ -66,6 +98,16 @@ impl Scan {
 
     /// One call.
     pub async fn step(&mut self, conn: &mut Conn) -> Result<Page, Failure> {
+        let page = self.call(conn).await;
+        if page.as_ref().is_err_and(|failure| failure.reason == FailReason::Protocol) {
+            // It would break the next connection as well, and the locks that are known with it.
+            self.not_before = clock::mono().plus(RETRY_REFUSED);
+            self.restart();
+        }
+        page
+    }
+
+    async fn call(&mut self, conn: &mut Conn) -> Result<Page, Failure> {
         let Some(pattern) = self.patterns.get(self.at) else {
             self.restart();
             return Ok(Page::Last(Vec::new()));
@@ -87,17 +129,19 @@ impl Scan {
         }
         let bad = || Failure::unexpected("SCAN");
         let cursor = walk.bytes().filter(|c| c.len() <= 20).ok_or_else(bad)?.to_vec();
-        let count = walk.many().ok_or_else(bad)?;
+        let count = walk.many().filter(|n| *n <= MAX_KEYS).ok_or_else(bad)?;
         let mut keys = Vec::new();
         for _ in 0..count {
             keys.push(walk.bytes().ok_or_else(bad)?.to_vec());
         }
         self.due = clock::mono().plus(STEP);
+        self.matched |= !keys.is_empty();
         if cursor != b"0" {
             self.cursor = cursor;
             return Ok(Page::Keys(keys));
         }
         self.cursor = cursor;
+        self.tell_if_empty();
         self.at += 1;
         if self.at < self.patterns.len() {
             return Ok(Page::Keys(keys));
@@ -105,5 +149,20 @@ impl Scan {
         self.at = 0;
         self.due = self.begun.plus(self.round).max(self.due);
         Ok(Page::Last(keys))
+    }
+
+    /// A pattern with a typo matches nothing for ever, which looks like locks that are never taken: said once.
+    fn tell_if_empty(&mut self) {
+        let matched = std::mem::take(&mut self.matched);
+        if matched {
+            self.told_empty.remove(&self.at);
+        } else if self.told_empty.insert(self.at)
+            && let Some(pattern) = self.patterns.get(self.at)
+        {
+            info!(
+                pattern = label::text(pattern),
+                "no key matches this pattern now; it is looked for again and again"
+            );
+        }
     }
 }

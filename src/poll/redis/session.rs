@@ -1,4 +1,4 @@
-//! Polling over one connection: a sweep each interval, its batches spread over half of it, and between two batches what
+//! Polling over one connection: a sweep each interval, its batches spread over half of it in short bursts, and between two batches what
 //! was asked for: reads at an instant, parts, facts, one SCAN call. One request is in flight at a time.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -27,6 +27,10 @@ const MAX_PARTS: usize = 64;
 /// Instants this near to each other share a read.
 const TOGETHER: Duration = Duration::from_millis(1);
 
+/// Batches sent one right after the other. A pause before each would make every one of them wake two processes from
+/// sleep, which costs more than the read itself; a server is busy for half a millisecond with so many.
+const BURST: usize = 5;
+
 type PartsJob = (Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>);
 
 /// A sweep under way.
@@ -44,7 +48,8 @@ impl Sweep {
     /// When its next step is due.
     fn due(&self) -> Mono {
         let count = self.plan.as_ref().map_or(1, |p| p.len().max(1));
-        let share = self.next.min(count) as f64 / count as f64;
+        let begun = self.next.min(count);
+        let share = (begun - begun % BURST) as f64 / count as f64;
         self.begun.plus(self.window.mul_f64(share))
     }
 }
@@ -172,7 +177,7 @@ impl<'a> Session<'a> {
         let busy = sweep.busy + done.since(facts_begun);
         let node = self.task.node.clone();
         self.task.send(Observation::SweepDone(SweepDone { node, span, busy })).await?;
-        self.task.poll_done(span, busy, None).await?;
+        self.task.succeeded(span, busy).await?;
         let gone = self.task.sweeper.take_gone();
         if !gone.is_empty() && self.task.scans.load(Ordering::Relaxed) {
             self.task.report(Report::Gone(gone)).await?;
@@ -265,6 +270,7 @@ impl<'a> Session<'a> {
                 }
             }
             Request::Facts => self.facts_wanted = true,
+            Request::RetryRefused => self.task.retry_refused(),
             Request::Parts(requests, reply) if self.parts.len() < MAX_PARTS => {
                 self.parts.push_back((requests, reply));
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::batch::{Form, HEAD, MAX_FIELDS};
 use super::codec::{Item, Walk};
+use super::huge::MAX_HASH;
 use super::keys::WatchedKey;
 use crate::format::{self, Raw};
 use crate::observe::lock::{Shape, Unreadable};
@@ -25,6 +26,8 @@ pub struct Slot {
     pub strikes: u8,
     /// It was a string longer than [`HEAD`] once, and is never fetched whole again.
     pub long: bool,
+    /// It was a hash of more than [`MAX_HASH`] bytes, and is not read again until it went away.
+    pub huge: bool,
     /// Why it cannot be read, and since when.
     pub denied: Option<(Unreadable, Mono)>,
     /// Since when every read has said that there is no such key.
@@ -71,6 +74,7 @@ impl Slot {
             home: None,
             strikes: 0,
             long: false,
+            huge: false,
             denied: None,
             absent_since: None,
             cache: None,
@@ -90,6 +94,7 @@ impl Slot {
         let outcome = self.look(form, value, head, expiry, stamp);
         match outcome.unwrap_or(Outcome::Found(Found::Unreadable(Unreadable::Unexpected))) {
             Outcome::Found(Found::Absent) => {
+                self.huge = false;
                 if let Some(cache) = &mut self.cache {
                     cache.expiry = None;
                 }
@@ -143,7 +148,8 @@ impl Slot {
             (Form::Long, Item::Int(len), Some(Item::Bulk(bytes))) => {
                 self.string(form, bytes, usize::try_from(len).ok()?, expiry, stamp)
             }
-            (Form::Hash, Item::Many(n), _) if n / 2 > MAX_FIELDS => {
+            (Form::Hash, Item::Many(n), _) if n / 2 > MAX_FIELDS || raw.len() > MAX_HASH => {
+                self.huge |= raw.len() > MAX_HASH;
                 let found = self.opaque(b"hash", Shape::Hash, expiry, stamp);
                 return Some(Outcome::Moved(found, Form::Opaque));
             }

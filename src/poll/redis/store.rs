@@ -91,6 +91,13 @@ impl StoreHandle {
         }
     }
 
+    /// Tries again at once what was refused, on all nodes: rights may have been granted.
+    pub fn retry_refused(&self) {
+        for node in &self.links.borrow().all {
+            let _ = node.try_send(Request::RetryRefused);
+        }
+    }
+
     /// Reads parts of keys on the primary. Fails at once where there is no connection to it.
     pub async fn read_parts(&self, requests: Vec<PartRequest>) -> Result<PartsReply, PartsFailed> {
         let failed = |reason, detail: &str| {

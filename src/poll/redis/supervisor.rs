@@ -177,7 +177,12 @@ impl Supervisor {
             Role::Replica { .. } => seen.primary.iter().filter_map(|p| parse_addr(p)).collect(),
             _ => Vec::new(),
         };
+        // A replica whose link is down is not announced, and yet may be the one that is promoted next.
+        let is_ours = announced.iter().any(|a| self.is_trusted(&addr_text(a)));
         if let Some(node) = self.nodes.get_mut(addr) {
+            if is_ours && matches!(seen.role, Role::Replica { .. }) {
+                node.announced = clock::mono();
+            }
             node.seen = Some(seen);
             node.why = None;
         }
@@ -185,6 +190,13 @@ impl Supervisor {
             self.add(addr, Rank::Announced);
         }
         self.choose_primary();
+    }
+
+    /// Whether a node of this address is the primary or named in the config: only such a one can vouch for others.
+    fn is_trusted(&self, name: &Arc<str>) -> bool {
+        let name = self.aliases.get(name).map_or(name, |(kept, _)| kept);
+        self.primary.as_ref() == Some(name)
+            || self.nodes.get(name).is_some_and(|n| n.rank != Rank::Announced)
     }
 
     fn add(&mut self, addr: RedisAddr, rank: Rank) {

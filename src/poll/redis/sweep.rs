@@ -31,6 +31,8 @@ pub struct Sweeper {
     /// Keys that changed their form during the present transaction.
     moves: Vec<(u32, Option<Form>)>,
     expiries: Vec<Option<i64>>,
+    /// Refused keys are tried again with the next sweep.
+    retry_refused: bool,
     /// How long a found key may be away, and those that were away so long.
     retain: Duration,
     gone: Vec<KeyId>,
@@ -48,6 +50,7 @@ impl Sweeper {
             untyped: VecDeque::new(),
             moves: Vec::new(),
             expiries: Vec::new(),
+            retry_refused: false,
             retain,
             gone: Vec::new(),
         }
@@ -92,10 +95,16 @@ impl Sweeper {
         }
     }
 
+    /// Gives what was refused another try with the next sweep.
+    pub fn retry_refused(&mut self) {
+        self.retry_refused = true;
+    }
+
     /// The batches of a sweep that begins now; gives what was refused long ago another try.
     pub fn plan(&mut self) -> Vec<(Form, usize)> {
         let now = clock::mono();
-        let due = |since: Mono| now.since(since) >= RETRY_REFUSED;
+        let at_once = std::mem::take(&mut self.retry_refused);
+        let due = |since: Mono| at_once || now.since(since) >= RETRY_REFUSED;
         let retried: Vec<u32> = self
             .groups
             .plan()
@@ -199,7 +208,8 @@ impl Sweeper {
         reads: &mut Vec<BatchRead>,
     ) -> Result<Option<Blame>, Failure> {
         let dialect = self.groups.dialect();
-        let span = conn.exchange(&packed.bytes, packed.replies).await?;
+        let exchanged = conn.exchange(&packed.bytes, packed.replies).await;
+        let span = self.find_huge(conn, form, members, packed, exchanged)?;
         let last = packed.replies.saturating_sub(1);
         if !matches!(conn.walk(last).next(), Some(Item::Many(_))) {
             return blame(conn, form, dialect, members.len(), last).map(Some);

@@ -44,6 +44,9 @@ impl Sweeper {
             match answer {
                 Answer::Kind(form) => self.settle(*place, Some(form)),
                 Answer::Text => sized.push((*place, "STRLEN")),
+                Answer::Hash if self.slots.get(*place).is_some_and(|s| s.huge) => {
+                    self.settle(*place, Some(Form::Opaque));
+                }
                 Answer::Hash => sized.push((*place, "HLEN")),
                 Answer::Length(_) | Answer::Later => self.strike(*place),
                 Answer::Denied(why) => denied.push((*place, why)),

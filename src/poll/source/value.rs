@@ -47,7 +47,9 @@ pub fn beat(found: &PartValue, pointer: Option<&str>) -> Beat {
             failed(FailReason::Permission, "the ACL user may not read the heartbeat's key")
         }
         PartValue::Unreadable(Unreadable::Unexpected) => {
-            failed(FailReason::Protocol, "the heartbeat's key is of another type than configured")
+            let detail =
+                "the heartbeat is of another type than configured, or a field of over 64 KiB";
+            failed(FailReason::Protocol, detail)
         }
     }
 }

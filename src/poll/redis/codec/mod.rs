@@ -9,14 +9,15 @@ mod walk;
 pub use scan::{Scanner, is_push};
 pub use walk::{Item, Walk};
 
-/// Largest reply that is accepted.
-pub const MAX_REPLY: usize = 64 << 20;
+/// Largest reply that is accepted: all strings of a batch may have grown to a third of a megabyte since the last read.
+/// All pollers share a thread, so that what one server may make it look through is time that the others wait.
+pub const MAX_REPLY: usize = 16 << 20;
 /// Longest line (simple string, error, number) that is accepted.
 const MAX_LINE: usize = 64 << 10;
 /// Deepest nesting that is accepted; `EXEC` over `ROLE` needs four.
 const MAX_DEPTH: usize = 16;
-/// Most elements of one reply.
-const MAX_ELEMENTS: u64 = 4 << 20;
+/// Most elements of one reply; a batch of the largest hashes that are read has some ten thousand.
+const MAX_ELEMENTS: u64 = 1 << 18;
 
 /// Why bytes are no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +69,7 @@ fn head(buf: &[u8], pos: usize) -> Result<Option<(Head<'_>, usize)>, Malformed> 
                 (b'$' | b'=' | b'!', len) => {
                     let len = usize::try_from(len).map_err(|_| Malformed::Number)?;
                     if len > MAX_REPLY {
-                        return Err(Malformed::Limit("64 MiB"));
+                        return Err(Malformed::Limit("16 MiB"));
                     }
                     let Some(tail) = buf.get(next..) else { return Ok(None) };
                     let (Some(body), Some(end)) = (tail.get(..len), tail.get(len..len + 2)) else {
@@ -82,7 +83,7 @@ fn head(buf: &[u8], pos: usize) -> Result<Option<(Head<'_>, usize)>, Malformed> 
                 (_, count) => {
                     let count = count.unsigned_abs();
                     if count > MAX_ELEMENTS {
-                        return Err(Malformed::Limit("4 million elements"));
+                        return Err(Malformed::Limit("262144 elements"));
                     }
                     Head::Many(kind, if matches!(kind, b'%' | b'|') { count * 2 } else { count })
                 }

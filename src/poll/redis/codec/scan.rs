@@ -31,7 +31,7 @@ impl Scanner {
             let Some((head, next)) = head(buf, self.pos)? else {
                 let waiting = buf.len().saturating_sub(self.start);
                 return if waiting > MAX_REPLY {
-                    Err(Malformed::Limit("64 MiB"))
+                    Err(Malformed::Limit("16 MiB"))
                 } else {
                     Ok(None)
                 };
@@ -39,7 +39,7 @@ impl Scanner {
             self.pos = next;
             self.elements += 1;
             if self.elements > MAX_ELEMENTS {
-                return Err(Malformed::Limit("4 million elements"));
+                return Err(Malformed::Limit("262144 elements"));
             }
             let (children, counts) = match head {
                 // Attributes precede the element that they are about and do not count as one.

@@ -124,9 +124,9 @@ fn attributes_and_pushes() {
 #[test]
 fn hostile_sizes_are_refused_before_they_cost_anything() {
     let refused = |bytes: &[u8]| Scanner::at(0).advance(bytes).unwrap_err();
-    assert_eq!(refused(b"$67108865\r\n"), Malformed::Limit("64 MiB"));
+    assert_eq!(refused(b"$16777217\r\n"), Malformed::Limit("16 MiB"));
     assert_eq!(refused(b"$99999999999999999999\r\n"), Malformed::Number);
-    assert_eq!(refused(b"*4194305\r\n"), Malformed::Limit("4 million elements"));
+    assert_eq!(refused(b"*262145\r\n"), Malformed::Limit("262144 elements"));
     assert_eq!(refused(b"$-2\r\n"), Malformed::Number);
     assert_eq!(refused(b"*?\r\n"), Malformed::Number);
     assert_eq!(refused(b"$3\r\nabcd\r\n"), Malformed::Terminator);
@@ -135,7 +135,7 @@ fn hostile_sizes_are_refused_before_they_cost_anything() {
     let mut line = vec![b'+'];
     line.resize(MAX_LINE + 3, b'x');
     assert_eq!(refused(&line), Malformed::Limit("64 KiB in one line"));
-    let nested = [b"*4194304\r\n".repeat(3), b":1\r\n".repeat(1 << 10)].concat();
+    let nested = [b"*262144\r\n".repeat(3), b":1\r\n".repeat(1 << 10)].concat();
     assert_eq!(Scanner::at(0).advance(&nested), Ok(None), "claims much, has little, waits");
 }
 

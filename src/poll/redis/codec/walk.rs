@@ -70,6 +70,11 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
+    /// Bytes that are still ahead.
+    pub fn rest(&self) -> usize {
+        self.buf.len().saturating_sub(self.pos)
+    }
+
     /// One element with everything in it, as it is written.
     pub fn raw(&mut self) -> Option<&'a [u8]> {
         let from = self.pos;

@@ -87,3 +87,15 @@ fn a_forgotten_key_makes_room_and_comes_back_under_a_new_number() {
     assert!(keys.offer(b"a").is_some());
     assert!(keys.list()[1].id > id);
 }
+
+#[test]
+fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
+    let (mut keys, _) = Keys::new(StoreId(0), &[many("{1}", "job:*", Some(r"^job:(\d)"), 1)]);
+    assert_eq!(name(&keys.offer(b"job:1")), "1");
+    assert!(keys.offer(b"job:1b").is_none());
+    assert!(keys.offer(b"job:2").is_none());
+    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 1), ("max_locks", 1)]);
+    assert!(keys.offer(b"job:1b").is_none());
+    assert!(keys.offer(b"job:2").is_none());
+    assert!(keys.cycle_done().is_none(), "nothing changed");
+}

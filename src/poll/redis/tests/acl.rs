@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::support::*;
 use crate::config::{Password, RedisPart};
 use crate::observe::lock::Unreadable;
-use crate::observe::{Found, Role};
+use crate::observe::node::FailReason;
+use crate::observe::{Found, Observation, Role};
 use crate::poll::redis::handshake::version_at_least;
 use crate::poll::redis::{PartRequest, PartValue};
 use crate::secret::Secret;
@@ -181,4 +182,20 @@ async fn optional_commands_are_tried_once_and_told() {
         w.sweep().await;
     }
     assert_eq!(denials(), before);
+}
+
+#[tokio::test]
+async fn without_exec_the_node_fails_and_says_so() {
+    let server = Server::start(&[]);
+    add_user(&server, "reader", &READ_ONLY.replace(" +exec", ""));
+    server.run::<()>(&["SET", "lock:a", "w"]);
+    let mut w = Watch::start(reader(server.port, "reader", vec![one("lock:a")]));
+    let why = w
+        .until("a failure for lack of EXEC", |_, o| match o {
+            Observation::NodeFailed(f) => Some((f.reason, f.detail.clone())),
+            _ => None,
+        })
+        .await;
+    assert_eq!(why.0, FailReason::Permission);
+    assert!(why.1.contains("EXEC"), "{}", why.1);
 }

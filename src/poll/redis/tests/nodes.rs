@@ -124,3 +124,23 @@ async fn a_cluster_node_is_read_key_by_key() {
     w.found("a", |_, f| (token(f)? == b"w1").then_some(())).await;
     w.found("b", |_, f| (token(f)? == b"w2").then_some(())).await;
 }
+
+#[tokio::test]
+async fn a_replica_whose_link_is_down_is_followed_when_it_is_promoted() {
+    let (primary, replica) = pair();
+    let mut w = Watch::start(store(primary.port, vec![one("k")]));
+    let r = addr(&replica);
+    w.found("k", |b, _| (*b.node.addr == *r).then_some(())).await;
+    // It cannot come back after its link breaks, so that the primary does not announce it.
+    replica.run::<()>(&["CONFIG", "SET", "masteruser", "nobody", "masterauth", "wrong"]);
+    primary.run::<i64>(&["CLIENT", "KILL", "TYPE", "replica"]);
+    w.found("k", |b, _| (b.role == Role::Replica { linked: false }).then_some(())).await;
+    // Longer than the patience with nodes that nobody announces.
+    for _ in 0..25 {
+        w.sweep().await;
+    }
+    drop(primary);
+    replica.run::<()>(&["REPLICAOF", "NO", "ONE"]);
+    replica.run::<()>(&["SET", "k", "w", "EX", "100"]);
+    w.found("k", |b, f| (*b.node.addr == *r && token(f)? == b"w").then_some(())).await;
+}

@@ -1,0 +1,93 @@
+//! An entry of a store's `locks`: which keys it stands for and what is said of each lock. Decodes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Pattern;
+
+/// Lock formats that can be named in `format`; `auto` detects them.
+pub const FORMATS: &[&str] = &["string", "redisson"];
+
+/// One entry of a store's `locks`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockConfig {
+    /// Which keys.
+    pub keys: LockKeys,
+    /// What is said of each lock.
+    pub rules: Arc<LockRules>,
+}
+
+/// Which keys an entry stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LockKeys {
+    /// One key; the lock is called `name`.
+    One {
+        /// The lock's name.
+        name: Arc<str>,
+        /// The exact key.
+        key: Vec<u8>,
+    },
+    /// All keys that a SCAN pattern matches.
+    Matching {
+        /// The lock's name with `{1}` or `{name}` for captured groups; `{0}` is the whole key.
+        name: NameTemplate,
+        /// Redis glob pattern.
+        pattern: Vec<u8>,
+        /// Applied to the key; a key that does not match it is not a lock of this entry.
+        capture: Option<Pattern>,
+        /// Keys watched at most.
+        max_locks: usize,
+    },
+}
+
+/// A name with places for captured groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameTemplate(pub String);
+
+/// What the config says of a lock. The default is what a `match` without more says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockRules {
+    /// Which format to decode with; `None` detects it.
+    pub format: Option<String>,
+    /// Lease length.
+    pub lease: Option<Duration>,
+    /// Longest time one tenure may last.
+    pub max_hold: Option<Duration>,
+    /// Overrules the format's own answer.
+    pub token: Option<TokenKind>,
+    /// Whether something renews it; learned if absent.
+    pub renewed: Option<bool>,
+    /// The lease runs out on its own when the work is done, nobody releases it.
+    pub ends_by_expiry: bool,
+    /// Which series it has.
+    pub series: SeriesTier,
+    /// Somebody should always hold it.
+    pub always_held: bool,
+    /// How a token names its worker, host, pid and thread (named groups of these names).
+    pub holder: Option<Pattern>,
+    /// Configured by its `key`; a lock found by a pattern may turn out to be something else.
+    pub by_key: bool,
+    /// Keys of one kind: what is learned of the others' holds applies to a lock that has too few of its own.
+    pub pooled: bool,
+}
+
+/// Whether a token tells two acquires of one holder apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TokenKind {
+    /// New for every acquire.
+    PerAcquire,
+    /// The same holder may use it again; a later expiry may be a re-acquire.
+    Reusable,
+}
+
+/// Which series a lock or worker has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SeriesTier {
+    /// Core series, and only while (and for `retain` after) a signal is up.
+    Flagged,
+    /// Core series.
+    #[default]
+    Core,
+    /// All series.
+    Full,
+}

@@ -1,0 +1,41 @@
+//! The validated configuration as plain data, one file per section. Imports nothing of ours but
+//! [`Secret`](crate::secret::Secret); every value here is usable as it is, so nothing downstream checks it again.
+
+mod lock;
+mod source;
+mod store;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use lock::{FORMATS, LockConfig, LockKeys, LockRules, NameTemplate, SeriesTier, TokenKind};
+pub use source::{HttpPart, RedisPart, Source, fill_worker};
+pub use store::{Password, RedisAddr, RedisUrl, Store, TlsFiles};
+pub use worker::{Heartbeat, ProcessSource, WorkerGroup};
+
+/// Everything that is configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Time between two polls of a target.
+    pub poll_interval: Duration,
+    /// How long a free or vanished lock keeps its series.
+    pub retain: Duration,
+    /// Workers watched at most; holders beyond it have no worker name.
+    pub max_workers: usize,
+    /// Lock stores by name.
+    pub stores: BTreeMap<String, Arc<Store>>,
+    /// Worker groups, in the order of their names; the first whose names fit serves a worker.
+    pub workers: Arc<Vec<WorkerGroup>>,
+}
+
+/// A regular expression over bytes that compares by its text.
+#[derive(Clone, Debug)]
+pub struct Pattern(pub regex::bytes::Regex);
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}

@@ -1,0 +1,80 @@
+//! A lock store and how to reach it. Holds no connection and reads no file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::LockConfig;
+use crate::secret::Secret;
+
+/// One lock store: a server or a primary with its replicas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Store {
+    /// Its name, the `store` label.
+    pub name: Arc<str>,
+    /// Where to begin; replicas are found from it.
+    pub url: RedisUrl,
+    /// Replicas in addition to those the server announces, `host:port`.
+    pub replicas: Vec<String>,
+    /// ACL user, if any.
+    pub username: Option<String>,
+    /// Where the password comes from.
+    pub password: Password,
+    /// TLS, when the URL's scheme is `rediss`.
+    pub tls: TlsFiles,
+    /// Longest time to a usable connection.
+    pub connect_timeout: Duration,
+    /// Longest wait for a reply.
+    pub response_timeout: Duration,
+    /// The locks.
+    pub locks: Vec<LockConfig>,
+}
+
+/// A parsed `redis://`, `rediss://` or `redis+unix://` URL without user information.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisUrl {
+    /// Host and port, or a socket path.
+    pub addr: RedisAddr,
+    /// Whether to speak TLS.
+    pub tls: bool,
+    /// Database number.
+    pub db: u32,
+}
+
+/// How to reach a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RedisAddr {
+    /// TCP.
+    Tcp {
+        /// Host name or address, without brackets.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// Unix socket.
+    Unix(PathBuf),
+}
+
+/// Where a store's password comes from. Files are read at every connect, so that a rotated one is picked up.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Password {
+    /// None.
+    None,
+    /// Given in the environment.
+    Value(Secret),
+    /// In this file; its trailing line end is cut.
+    File(PathBuf),
+}
+
+/// Files for TLS; all optional.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct TlsFiles {
+    /// Trusted authorities (PEM); the system's own if absent.
+    pub ca_file: Option<PathBuf>,
+    /// Client certificate chain (PEM).
+    pub cert_file: Option<PathBuf>,
+    /// Its key (PEM).
+    pub key_file: Option<PathBuf>,
+    /// Name to verify instead of the host.
+    pub server_name: Option<String>,
+}

@@ -1,0 +1,83 @@
+//! What a store watches as the config and its scans change: keys and nodes come, wait through a reload, and go. Knows
+//! nothing of what is read.
+
+use std::time::Duration;
+
+use super::lock::Lock;
+use super::store::Store;
+use super::workers::Workers;
+use crate::observe::lock::KeyWatched;
+use crate::observe::{KeyId, Mono, StoreId};
+
+/// A node that is polled tells something at least this often, however long it is down.
+const LEAST_PATIENCE: Duration = Duration::from_secs(120);
+
+impl Store {
+    /// The same store under a new id: a reload changed it. What is known of locks waits to be claimed by name.
+    pub fn renumber(&mut self, id: StoreId) {
+        self.id = id;
+        self.breaks += 1;
+        // Pools are of the earlier config's entries.
+        self.pools.clear();
+        // Reloads may come faster than scans: what an earlier one parked is still waiting.
+        let locks = std::mem::take(&mut self.locks).into_values();
+        self.parked.extend(locks.map(|l| (l.name.clone(), l)));
+        self.parked_since = None;
+        // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
+        (self.primary, self.led_by) = (None, None);
+        for n in self.nodes.values_mut() {
+            (n.connection, n.heard, n.is_up) = (None, None, false);
+        }
+    }
+
+    /// A key is watched from now on.
+    pub fn watch(&mut self, watched: &KeyWatched, workers: &mut Workers) {
+        let lock = match self.parked.remove(&watched.lock) {
+            Some(mut lock) if lock.key_text == watched.key_text => {
+                let old = (lock.store, lock.key);
+                (lock.store, lock.key) = (self.id, watched.key);
+                lock.rules = watched.rules.clone();
+                workers.renumber(old, (lock.store, lock.key));
+                lock
+            }
+            other => {
+                if let Some(lock) = other {
+                    let at = lock.seen.map_or(Mono(0), |s| s.span.done);
+                    release(&lock, at, workers);
+                }
+                Box::new(Lock::new(watched, self.name.clone()))
+            }
+        };
+        self.locks.insert(watched.key, lock);
+    }
+
+    /// A pattern's key was absent for long.
+    pub fn forget(&mut self, key: KeyId, workers: &mut Workers) {
+        if let Some(lock) = self.locks.remove(&key) {
+            let at = lock.seen.map_or(Mono(0), |s| s.span.done);
+            release(&lock, at, workers);
+        }
+    }
+
+    /// Nodes that neither answer nor fail are polled no more: announced once and gone, or of an earlier config.
+    pub(super) fn drop_silent_nodes(&mut self, poll: Duration, now: Mono) {
+        let patience = (poll * 20).max(LEAST_PATIENCE);
+        self.nodes.retain(|_, n| n.heard.is_some_and(|at| now.since(at) <= patience));
+    }
+
+    /// Once the first sweep under a new id ended, a key of the config that was not announced again is no longer
+    /// configured. A pattern's key may have to be found yet, or be free: it is kept as long as any vanished one.
+    pub(super) fn drop_parked(&mut self, workers: &mut Workers, at: Mono, retain: Duration) {
+        let since = *self.parked_since.get_or_insert(at);
+        let is_over = at.since(since) >= retain;
+        for (_, lock) in self.parked.extract_if(|_, l| is_over || l.rules.by_key) {
+            release(&lock, at, workers);
+        }
+    }
+}
+
+/// A lock is not known any more: its holder does not hold it as far as anyone here can tell.
+fn release(lock: &Lock, at: Mono, workers: &mut Workers) {
+    let worker = lock.tenure().and_then(|t| t.worker.as_ref());
+    workers.release(worker, (lock.store, lock.key), at);
+}
