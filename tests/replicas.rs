@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use crate::support::{
-    Driver, Exporter, Metrics, Proxy, RedisServer, RedisSetup, SLACK, Sampler, for_a_while, raised,
+    Driver, Exporter, Metrics, Proxy, RedisServer, RedisSetup, SLACK, Sampler, for_a_while, long,
+    raised,
 };
 
 pub const POLL: Duration = Duration::from_millis(200);
@@ -127,6 +128,35 @@ fn replicas_that_follow_agree() {
             m.all("dlock_store_replication_lag_bytes", &[("addr", &of_primary)]).is_empty(),
             "a primary does not lag"
         );
+    });
+}
+
+#[test]
+fn locks_shorter_than_a_poll_have_not_diverged() {
+    let primary = RedisServer::start();
+    let _replica = RedisSetup::default().replica_of(&primary).start();
+    let names = ["sa", "sb", "sc", "sd", "se", "sf"];
+    let _drivers = names.map(|name| {
+        Driver::start(&primary, 0, move |c| {
+            let key = format!("lock:{name}");
+            for n in 0.. {
+                c.cmd(&["SET", &key, &format!("{name}-1:{n}"), "PX", "10000"]);
+                if !c.wait(Duration::from_millis(2 + n % 9)) {
+                    break;
+                }
+                c.cmd(&["DEL", &key]);
+                if !c.wait(Duration::from_millis(2 + n % 7)) {
+                    break;
+                }
+            }
+        })
+    });
+    // Often, so that there are many chances to be wrong.
+    let yaml = config(&primary, &names).replace("200ms", "50ms");
+    let mut exporter = Exporter::start(&yaml);
+    never_diverged(&mut exporter, |exporter| {
+        judged(exporter, "sa");
+        for_a_while(Duration::from_secs(if long() { 120 } else { 10 }));
     });
 }
 

@@ -3,7 +3,11 @@
 //! A replica's view counts only between two reads of the primary that show the same, and only with an offset not
 //! below the primary's at the first of them; then no lag can explain a difference. Two such differences running are a
 //! divergence.
+//!
+//! An owner with its E does not come back once it has gone, but absence does: between two reads that show a free lock it
+//! may have been taken and released. So a key that only the replica has counts when it shows the same twice.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::words::DivergenceKind;
@@ -11,6 +15,10 @@ use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 
 /// E of two nodes is the same absolute time; 6.2 rounds it to a millisecond either way.
 const SAME_EXPIRY_MICROS: i64 = 2_000;
+
+/// Views of a replica that wait for the primary's next read at most. All nodes are swept in step, so one view comes before
+/// the read that settles the view before it.
+const MOST_PENDING: usize = 2;
 
 /// What a node showed of the lock.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,9 +29,12 @@ pub struct Sight {
     pub time: ServerTime,
     /// Its replication offset.
     pub offset: Option<u64>,
-    /// Owner token and E; `None` if the key is absent.
-    pub held: Option<(Option<Token>, Expiry)>,
+    /// What the key showed.
+    pub held: Held,
 }
+
+/// Owner token and E; `None` if the key is absent.
+pub type Held = Option<(Option<Token>, Expiry)>;
 
 impl Sight {
     fn agrees(&self, other: &Sight) -> bool {
@@ -47,9 +58,10 @@ fn same_expiry(a: Expiry, b: Expiry) -> bool {
 pub struct Replica {
     /// Its address.
     pub addr: Arc<str>,
-    /// Its view and the primary's read before, until the primary is read again.
-    pending: Option<(Sight, Sight)>,
-    streak: Option<(DivergenceKind, u32)>,
+    /// Its views, each with the primary's read before, until the primary is read again.
+    pending: VecDeque<(Sight, Sight)>,
+    /// The last decided difference, and what the replica showed.
+    streak: Option<(DivergenceKind, Held)>,
     /// The last decided difference.
     pub kind: Option<DivergenceKind>,
     /// When something was last decided.
@@ -59,57 +71,63 @@ pub struct Replica {
 /// How a comparison ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// Decided, whatever the answer.
-    Decided,
-    /// The lock moved, or the replica had not caught up.
+    /// The replica had not caught up.
     Undecided,
 }
 
 impl Replica {
     /// A replica that was not compared yet.
     pub fn new(addr: Arc<str>) -> Self {
-        Self { addr, pending: None, streak: None, kind: None, decided: None }
+        Self { addr, pending: VecDeque::new(), streak: None, kind: None, decided: None }
     }
 
-    /// Takes the replica's view; `primary` is the primary's last read. Returns whether a comparison began.
-    pub fn look(&mut self, sight: Sight, primary: Option<&Sight>) -> Option<Compared> {
-        let primary = primary?;
-        if primary.span.done > sight.span.sent || self.pending.is_some() {
+    /// Takes the replica's view; `primary` holds the primary's last reads, the newest first. Sweeps run in step, so the
+    /// newest one often overlaps the view and only the one before it is surely older. Returns how a comparison ended, if
+    /// it could not begin.
+    pub fn look<'a>(
+        &mut self,
+        sight: Sight,
+        primary: impl IntoIterator<Item = &'a Sight>,
+    ) -> Option<Compared> {
+        let mut primary = primary.into_iter().peekable();
+        let newest = *primary.peek()?;
+        let primary = primary.find(|p| p.span.done <= sight.span.sent)?;
+        if self.pending.len() >= MOST_PENDING || !newest.agrees(primary) {
             return None;
         }
         match (sight.offset, primary.offset) {
             (Some(r), Some(p)) if r >= p => {
-                self.pending = Some((sight, primary.clone()));
+                self.pending.push_back((sight, primary.clone()));
                 None
             }
             _ => Some(Compared::Undecided),
         }
     }
 
-    /// Takes the primary's next read.
-    pub fn settle(&mut self, primary: &Sight) -> Option<Compared> {
-        if self.pending.as_ref().is_none_or(|(sight, _)| primary.span.sent < sight.span.done) {
-            return None;
+    /// Takes the primary's next read, and settles the views that are surely older.
+    pub fn settle(&mut self, primary: &Sight) {
+        // Also a read that overlaps a view tells that the lock moved about then.
+        self.pending.retain(|(_, before)| before.agrees(primary));
+        while self.pending.front().is_some_and(|(sight, _)| sight.span.done <= primary.span.sent) {
+            let Some((sight, _)) = self.pending.pop_front() else { break };
+            self.decide(&sight, primary);
         }
-        let (sight, before) = self.pending.take()?;
-        if !before.agrees(primary) {
-            return Some(Compared::Undecided);
-        }
+    }
+
+    fn decide(&mut self, sight: &Sight, primary: &Sight) {
         self.decided = Some(primary.span.done);
-        match difference(&sight, primary) {
-            None => {
-                self.streak = None;
-                self.kind = None;
-            }
-            Some(kind) => {
-                let n = self.streak.filter(|(k, _)| *k == kind).map_or(1, |(_, n)| n + 1);
-                self.streak = Some((kind, n));
-                if n >= 2 {
-                    self.kind = Some(kind);
-                }
-            }
+        let Some(kind) = difference(sight, primary) else {
+            self.streak = None;
+            self.kind = None;
+            return;
+        };
+        let is_again = self.streak.as_ref().is_some_and(|(before, held)| {
+            *before == kind && (kind != DivergenceKind::Extra || *held == sight.held)
+        });
+        self.streak = Some((kind, sight.held.clone()));
+        if is_again {
+            self.kind = Some(kind);
         }
-        Some(Compared::Decided)
     }
 
     /// Whether something was decided within the last four polls.
@@ -119,7 +137,7 @@ impl Replica {
 
     /// A view taken before a break proves nothing after it.
     pub fn forget_pending(&mut self) {
-        self.pending = None;
+        self.pending.clear();
     }
 }
 
@@ -143,6 +161,8 @@ fn difference(replica: &Sight, primary: &Sight) -> Option<DivergenceKind> {
 mod tests {
     use super::*;
 
+    const TICK: std::time::Duration = std::time::Duration::from_millis(1);
+
     fn sight(s: f64, offset: u64, held: Option<(&str, i64)>) -> Sight {
         let at = Mono::from_secs_f64(s);
         Sight {
@@ -162,7 +182,7 @@ mod tests {
         lag: u64,
     ) {
         let p = |at| sight(at, 100, primary);
-        r.look(sight(s + 0.1, 100 - lag, replica), Some(&p(s)));
+        r.look(sight(s + 0.1, 100 - lag, replica), [&p(s)]);
         r.settle(&p(s + 1.0));
     }
 
@@ -178,6 +198,44 @@ mod tests {
     }
 
     #[test]
+    fn sweeps_in_step_decide_at_every_poll_whichever_is_read_first() {
+        let (ours, theirs) = (Some(("a", 30_000)), Some(("b", 30_000)));
+        for primary_first in [true, false] {
+            let mut r = Replica::new("r".into());
+            let mut reads: Vec<Sight> = vec![sight(0.0, 100, ours)];
+            for tick in 1..=3 {
+                // Both reads of a tick overlap: neither is surely older than the other.
+                let (p, v) =
+                    (sight(f64::from(tick), 100, ours), sight(f64::from(tick), 100, theirs));
+                let p = Sight { span: Span { done: p.span.done.plus(TICK), ..p.span }, ..p };
+                let v = Sight { span: Span { done: v.span.done.plus(TICK), ..v.span }, ..v };
+                if primary_first {
+                    r.settle(&p);
+                    reads.insert(0, p);
+                    r.look(v, &reads[..2]);
+                } else {
+                    r.look(v, &reads);
+                    r.settle(&p);
+                    reads.insert(0, p);
+                }
+                let expected = (tick == 3).then_some(DivergenceKind::Owner);
+                assert_eq!(r.kind, expected, "at {tick}, {primary_first}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_free_lock_that_is_taken_for_an_instant_again_and_again_is_no_divergence() {
+        let mut r = Replica::new("r".into());
+        for (k, owner) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
+            round(&mut r, k as f64, None, Some((owner, 90_000)), 0);
+        }
+        assert_eq!(r.kind, None);
+        round(&mut r, 5.0, None, Some(("e", 90_000)), 0);
+        assert_eq!(r.kind, Some(DivergenceKind::Extra));
+    }
+
+    #[test]
     fn a_replica_that_lags_decides_nothing() {
         let mut r = Replica::new("r".into());
         for k in 0..5 {
@@ -189,8 +247,9 @@ mod tests {
     #[test]
     fn a_lock_that_moves_decides_nothing() {
         let mut r = Replica::new("r".into());
-        r.look(sight(1.1, 100, Some(("a", 30_000))), Some(&sight(1.0, 90, Some(("a", 30_000)))));
-        assert_eq!(r.settle(&sight(2.0, 120, Some(("b", 31_000)))), Some(Compared::Undecided));
+        r.look(sight(1.1, 100, Some(("a", 30_000))), [&sight(1.0, 90, Some(("a", 30_000)))]);
+        r.settle(&sight(2.0, 120, Some(("b", 31_000))));
+        assert_eq!((r.kind, r.decided), (None, None));
     }
 
     #[test]
@@ -202,7 +261,7 @@ mod tests {
                 time: ServerTime::from_ms(20_000),
                 ..sight(at, 100, Some(("a", 30_000)))
             };
-            r.look(sight(s + 0.1, 100, None), Some(&p(s)));
+            r.look(sight(s + 0.1, 100, None), [&p(s)]);
             r.settle(&p(s + 0.5));
         }
         assert_eq!(r.kind, Some(DivergenceKind::ExpiredByClock));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Lock, Phase, ReadContext};
-use crate::derive::replica::{Compared, Sight};
+use crate::derive::replica::{Compared, Replica, Sight};
 use crate::derive::tenure::{Overdue, Tenure};
 use crate::derive::wanted::Effects;
 use crate::derive::words::{DivergenceKind, Signal};
@@ -163,13 +163,13 @@ impl Lock {
         let is_broken = self.is_broken(c);
         let sight =
             Sight { span: c.seen.span, time: c.seen.time, offset: c.offset, held: held_of(found) };
-        for r in &mut self.replicas {
-            if is_broken {
-                r.forget_pending();
-            }
-            r.settle(&sight);
+        if is_broken {
+            self.sights = [None, None];
+            self.replicas.iter_mut().for_each(Replica::forget_pending);
         }
-        self.sight = Some(sight);
+        self.replicas.iter_mut().for_each(|r| r.settle(&sight));
+        self.sights.rotate_right(1);
+        self.sights[0] = Some(sight);
     }
 
     /// Takes a replica's read. Returns how a comparison ended, if one did.
@@ -177,12 +177,11 @@ impl Lock {
         let i = match self.replicas.iter().position(|r| r.addr == *addr) {
             Some(i) => i,
             None => {
-                self.replicas.push(crate::derive::replica::Replica::new(addr.clone()));
+                self.replicas.push(Replica::new(addr.clone()));
                 self.replicas.len() - 1
             }
         };
-        let primary = self.sight.as_ref();
-        self.replicas.get_mut(i)?.look(sight, primary)
+        self.replicas.get_mut(i)?.look(sight, self.sights.iter().flatten())
     }
 
     /// Replicas with a decided difference no older than four polls.

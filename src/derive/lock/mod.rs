@@ -105,8 +105,8 @@ pub struct Lock {
     pub counts: Counts,
     /// Replicas.
     pub replicas: Vec<Replica>,
-    /// The primary's last view, for comparison.
-    pub sight: Option<Sight>,
+    /// The primary's last two views, the newest first, for comparison.
+    pub sights: [Option<Sight>; 2],
     /// When a signal was last up, for `series: flagged`.
     pub flagged_at: Option<Mono>,
     /// The last transitions.
@@ -153,7 +153,7 @@ impl Lock {
             overdue_until: None,
             counts: Counts::default(),
             replicas: Vec::new(),
-            sight: None,
+            sights: [None, None],
             flagged_at: None,
             timeline: VecDeque::new(),
         }
