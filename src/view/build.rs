@@ -144,12 +144,7 @@ fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> No
                 flavor: f.flavor.as_str().into(),
                 mode: f.mode.as_str().into(),
                 maxmemory_policy: f.maxmemory_policy.as_deref().unwrap_or("").into(),
-                role: match f.role {
-                    Role::Master => "master",
-                    Role::Replica { .. } => "replica",
-                    Role::Sentinel => "sentinel",
-                    Role::Unknown => "unknown",
-                },
+                role: f.role.as_str(),
                 lag_bytes: match (is_replica, primary_offset, f.offset) {
                     // The two offsets are read at different instants: a replica read later is not ahead.
                     (true, Some(p), Some(r)) => Some(p.saturating_sub(r)),
