@@ -1,10 +1,13 @@
 //! A server that is what it should be and keys that are not: values, names, types and sizes that somebody chose to do
 //! harm. Each costs at most its own series. For servers that are not what they should be see `hostile_servers`.
 
-use std::collections::BTreeMap;
+mod planted;
+
 use std::time::Duration;
 
 use dlock_exporter::clock;
+
+use planted::{Client, LONGEST, MANY, MIB, NAMED, TYPES, change, odd_keys, values};
 
 use crate::support::{
     Exporter, Latencies, Metrics, RedisServer, Sampler, for_a_while, promtool_accepts,
@@ -14,59 +17,13 @@ const POLL: Duration = Duration::from_millis(500);
 const SOON: Duration = Duration::from_secs(20);
 /// How long everything is looked at once it is there.
 const LENGTH: Duration = Duration::from_secs(6);
-/// A configured key is not longer than 4096 bytes.
-const LONGEST: usize = 4091;
-const MIB: usize = 1 << 20;
 /// What the exporter may use with all of it; it takes 60 MB as it is built for tests.
 const MOST_MEMORY: f64 = 150e6;
 const GOOD: &[(&str, &str)] = &[("store", "main"), ("lock", "good")];
-/// Locks of one pattern that are there, and that may be watched. They have no series as long as nothing is wrong.
-const MANY: usize = 2000;
+/// Locks of the large pattern that may be watched.
 const MOST: usize = 1000;
-/// Locks whose tokens name workers, and workers that may be watched.
-const NAMED: usize = 100;
+/// Workers that may be watched.
 const MOST_WORKERS: usize = 50;
-
-type Bytes = Vec<u8>;
-
-/// Values of string keys that are locks: whatever somebody sets.
-fn values() -> BTreeMap<&'static str, Bytes> {
-    let json = [&b"{\"a\":".repeat(50_000)[..], b"1"].concat();
-    BTreeMap::from([
-        ("nul", b"\0".to_vec()),
-        ("nul-inside", b"a\0b".to_vec()),
-        ("newlines", b"a\n# TYPE dlock_lock_held counter\ndlock_lock_held 7\r\n".to_vec()),
-        ("quotes", b"\"} 1\n\\\"{'".to_vec()),
-        ("invalid", b"\xff\xfe\xc3\x28\xed\xa0\x80".to_vec()),
-        ("empty", Vec::new()),
-        ("blank", b" \t".to_vec()),
-        ("number", b"1e999".to_vec()),
-        ("nested", json),
-        ("one-mib", vec![b'x'; MIB]),
-        ("eight-mib", vec![0xfe; 8 * MIB]),
-        ("unclosed", b"{\"owner\":\"".to_vec()),
-        ("bidi", "\u{202e}evil\u{2066}\u{feff}".into()),
-    ])
-}
-
-/// Keys that the pattern `odd:*` finds, and their lock names.
-fn odd_keys() -> Vec<(Bytes, String)> {
-    let key = |rest: &[u8]| [b"odd:", rest].concat();
-    vec![
-        (key(b" a  b "), "odd: a  b ".into()),
-        (key(b"{braces}}{{worker}"), "odd:{braces}}{{worker}".into()),
-        (key(b"\"'`\""), "odd:\"'`\"".into()),
-        (key(b"\n\r\t\0\x1b[31m"), "odd:\\x0a\\x0d\\x09\\x00\\x1b[31m".into()),
-        (key(b"\xff\xc3("), "odd:\\xff\\xc3(".into()),
-        (key(b"\\xff"), "odd:\\\\xff".into()),
-        (key("ü\u{1f512}\u{202e}".as_bytes()), "odd:ü\u{1f512}\\xe2\\x80\\xae".into()),
-        (key(&[b'k'; 4000]), format!("odd:{}…", "k".repeat(252))),
-    ]
-}
-
-/// Keys of types that are no lock, or of a format that they are not.
-const TYPES: [&str; 8] =
-    ["list", "set", "zset", "stream", "fields", "one-field", "huge-field", "huge-fields"];
 
 fn config(server: &RedisServer) -> String {
     let mut config = format!(
@@ -115,78 +72,6 @@ stores:
     }
     config.push_str("  others:\n    match: '(?s).*'\n    heartbeat: { redis: { store: main, key: 'hb:{worker}' } }\n");
     config
-}
-
-struct Client(redis::Connection);
-
-impl Client {
-    fn of(server: &RedisServer) -> Self {
-        let client = redis::Client::open(server.url()).expect("a URL");
-        Self(client.get_connection().expect("the server is there"))
-    }
-
-    fn run(&mut self, words: &[&[u8]]) {
-        let mut command = redis::Cmd::new();
-        for word in words {
-            command.arg(word);
-        }
-        command.exec(&mut self.0).unwrap_or_else(|e| panic!("{:?}: {e}", &words[..1]));
-    }
-
-    /// `command key` with `count` arguments or pairs of them.
-    fn fill(&mut self, command: &str, key: &str, count: usize, pair: impl Fn(usize) -> Vec<Bytes>) {
-        let numbers: Vec<usize> = (0..count).collect();
-        for part in numbers.chunks(10_000) {
-            let mut filled = redis::cmd(command);
-            filled.arg(key);
-            for word in part.iter().flat_map(|n| pair(*n)) {
-                filled.arg(word);
-            }
-            filled.exec(&mut self.0).unwrap_or_else(|e| panic!("{command} {key}: {e}"));
-        }
-    }
-
-    /// Every key of this file but those that change while the exporter looks.
-    fn plant(&mut self) {
-        for (name, value) in values() {
-            self.run(&[b"SET", format!("lock:{name}").as_bytes(), &value, b"PX", b"600000"]);
-        }
-        for (key, _) in odd_keys() {
-            self.run(&[b"SET", &[b"lock:", &key[..]].concat(), b"x", b"PX", b"600000"]);
-        }
-        // Longer than any key that a pattern may bring.
-        self.run(&[b"SET", &[b"lock:odd:", &[b'l'; 100_000][..]].concat(), b"x"]);
-        self.run(&[b"SET", format!("lock:{}", "k".repeat(LONGEST)).as_bytes(), b"x"]);
-        for n in 0..MANY {
-            self.run(&[b"SET", format!("lock:many:{n}").as_bytes(), b"x", b"PX", b"600000"]);
-        }
-        for n in 0..NAMED {
-            let holder: Bytes = match n % 5 {
-                0 => format!("../../etc/passwd {n}").into(),
-                1 => format!("a\n\"}} 1 {n}\0").into(),
-                2 => [b"\xff\xfe", n.to_string().as_bytes()].concat(),
-                3 => [&[b'w'; 200][..], n.to_string().as_bytes()].concat(),
-                _ => format!("{{worker}} {n}").into(),
-            };
-            self.run(&[b"SET", format!("lock:named:{n}").as_bytes(), &holder, b"PX", b"600000"]);
-        }
-        let one = |n: usize| vec![n.to_string().into_bytes()];
-        self.fill("RPUSH", "lock:list", 100_000, one);
-        self.fill("SADD", "lock:set", 100_000, one);
-        self.fill("ZADD", "lock:zset", 100_000, |n| [one(n), one(n)].concat());
-        self.fill("HSET", "lock:fields", 100_000, |n| [one(n), one(n)].concat());
-        for _ in 0..1000 {
-            self.run(&[b"XADD", b"lock:stream", b"*", b"f", b"v"]);
-        }
-        let field = |size: usize| move |n: usize| vec![format!("f{n}").into(), vec![b'v'; size]];
-        self.fill("HSET", "lock:one-field", 1, field(8 * MIB));
-        self.fill("HSET", "lock:huge-field", 1, field(20 * MIB));
-        self.fill("HSET", "lock:huge-fields", 60, field(MIB / 2));
-        self.run(&[b"SET", b"lock:wrong", b"a string"]);
-        self.run(&[b"SET", b"hb:large", &vec![b'h'; 8 * MIB]]);
-        self.run(&[b"SET", b"hb:deep", &b"{\"a\":".repeat(10_000)]);
-        self.run(&[b"SET", b"hb:binary", b"\xff\0\n"]);
-    }
 }
 
 fn good(m: &Metrics) -> bool {
@@ -309,19 +194,6 @@ fn keys_and_values_that_do_harm_cost_their_own_series() {
 
 fn unread_types(m: &Metrics) -> usize {
     TYPES.iter().filter(|name| unread(m, name)).count()
-}
-
-/// A key that is of another type each time it is looked at.
-fn change(client: &mut Client, turn: usize) {
-    let key = &b"lock:changes"[..];
-    client.run(&[b"DEL", key]);
-    match turn % 5 {
-        0 => client.run(&[b"SET", key, b"changed"]),
-        1 => client.run(&[b"RPUSH", key, b"x"]),
-        2 => client.run(&[b"HSET", key, b"mode", b"read"]),
-        3 => client.run(&[b"SET", key, &vec![b'c'; MIB]]),
-        _ => {}
-    }
 }
 
 /// Every planted key is shown as what it is.
