@@ -10,7 +10,7 @@ use super::store::Store;
 use super::wanted::{Effects, Notice, Weight};
 use super::words::LivenessSource;
 use super::workers::Workers;
-use crate::config::{ProcessSource, WorkerGroup};
+use crate::config::ProcessSource;
 use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
 use crate::observe::{KeyId, Mono, Observation, Span, StoreId};
 
