@@ -55,11 +55,11 @@ const TIMED: &[&str] = &[
 ];
 
 const FIXTURES: &str = "tests/fixtures/golden";
-/// The worker whose beat stands still must be frozen by then, on a slow machine too.
+/// Everything must be as it will stay by then, on a slow machine too.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// What the exporter shows must then stay as it is.
-const CALM: Duration = Duration::from_secs(2);
-/// With `UPDATE=1`: nothing changes any more. Longer than it takes to freeze.
+/// What the exporter shows must stay so long as it is.
+const CALM: Duration = Duration::from_secs(3);
+/// With `UPDATE=1`: nothing changes any more.
 const SETTLED: Duration = Duration::from_secs(8);
 /// Reads at which the beat of `frozen-1` still changes.
 const LAST_BEATS: u64 = 5;
@@ -74,6 +74,10 @@ fn metrics_are_those_of_the_golden_file() {
         |m| ["zombie-1", "gone-1", "orders-1"].iter().all(|w| alive(m, w, "process")),
     );
     world.end_two_workers();
+    exporter.wait_for("a beat that stands still: dlock_worker_alive", DEADLINE, |m| {
+        let labels = [("worker", "frozen-1"), ("source", "heartbeat")];
+        m.is("dlock_worker_alive", &labels, 0.0)
+    });
 
     let golden = repository(FIXTURES).join("metrics.prom");
     if std::env::var("UPDATE").is_ok_and(|v| v == "1") {
@@ -82,18 +86,17 @@ fn metrics_are_those_of_the_golden_file() {
     let wanted = fs::read_to_string(&golden).expect("the golden file can be read");
     promtool_accepts(&wanted.replace("<time>", "1"));
 
+    // A read that comes late on a busy machine withholds series for a while; what is right comes back and stays.
     let begun = clock::mono();
-    let mut shown = world.shown(&exporter);
-    while shown != wanted && clock::mono().since(begun) < DEADLINE {
+    let (mut since, mut last) = (begun, String::new());
+    while clock::mono().since(since) < CALM {
+        let shown = world.shown(&exporter);
+        if shown != wanted {
+            since = clock::mono();
+            last = difference(&wanted, &shown);
+        }
+        assert!(since.since(begun) < DEADLINE, "{last}");
         std::thread::sleep(Duration::from_millis(100));
-        shown = world.shown(&exporter);
-    }
-    assert!(shown == wanted, "{}", difference(&wanted, &shown));
-    let reached = clock::mono();
-    while clock::mono().since(reached) < CALM {
-        std::thread::sleep(Duration::from_millis(100));
-        let later = world.shown(&exporter);
-        assert!(later == wanted, "it did not stay so: {}", difference(&wanted, &later));
     }
     let log = exporter.log();
     assert!(!log.contains("secret"), "a token or password is in the log:\n{log}");

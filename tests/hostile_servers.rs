@@ -197,6 +197,7 @@ fn servers_that_misbehave_cost_themselves_only() {
     });
     let bad = Sampler::start(exporter.address(), wrong_of_the_bad);
     let stopwatch = Latencies::measure(exporter.address());
+    let machine = Latencies::measure_path(exporter.address(), "/-/healthy");
     let begun = clock::mono();
     let before = renewals(&exporter.metrics());
     while clock::mono().since(begun) < LENGTH {
@@ -210,8 +211,9 @@ fn servers_that_misbehave_cost_themselves_only() {
     sampler.finish();
     let seen = stopwatch.finish();
     assert!(seen.failed().is_empty(), "{:?}", seen.failed());
-    let p95 = seen.quantile(0.95);
-    assert!(p95 < Duration::from_millis(50), "95 % of {} scrapes took {p95:?}", seen.count());
+    let (p95, idle) = (seen.quantile(0.95), machine.finish().quantile(0.95));
+    let limit = Duration::from_millis(50) + idle * 5;
+    assert!(p95 < limit, "95 % of {} scrapes took {p95:?}, the machine {idle:?}", seen.count());
     promtool_accepts(&exporter.get("/metrics").body);
 
     let log = exporter.log();

@@ -18,6 +18,7 @@ pub mod node;
 pub mod polls;
 pub mod process;
 pub mod replica;
+pub mod rules;
 pub mod signals;
 pub mod state;
 pub mod store;
@@ -31,6 +32,7 @@ pub mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use state::{Rules, State, ToWatch};
+pub use rules::Rules;
+pub use state::{State, ToWatch};
 pub use wanted::{Effects, Notice, Wanted, Weight};
 pub use words::*;

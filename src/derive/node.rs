@@ -94,7 +94,10 @@ impl Node {
         let mut changed = Changed::default();
         if let Some(before) = &self.facts {
             changed.restarted = differ(&before.run_id, &facts.run_id);
-            changed.new_lineage = differ(&before.replid, &facts.replid);
+            // A promotion brings a new history of its own; only a primary that changes it meanwhile was away.
+            let is_primary = |f: &NodeFacts| f.role == Role::Master;
+            changed.new_lineage =
+                is_primary(before) && is_primary(facts) && differ(&before.replid, &facts.replid);
         }
         if changed.restarted {
             self.restarts += 1;

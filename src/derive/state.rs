@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::polls::Polls;
+use super::rules::Rules;
 use super::store::Store;
 use super::wanted::{Effects, Notice, Weight};
 use super::words::LivenessSource;
@@ -12,19 +13,6 @@ use super::workers::Workers;
 use crate::config::{ProcessSource, WorkerGroup};
 use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
 use crate::observe::{KeyId, Mono, Observation, Span, StoreId};
-
-/// What of the config the state machines need.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    /// Time between two polls.
-    pub poll_interval: Duration,
-    /// How long what is free or gone is kept.
-    pub retain: Duration,
-    /// Workers at most.
-    pub max_workers: usize,
-    /// Worker groups.
-    pub groups: Arc<Vec<WorkerGroup>>,
-}
 
 /// A worker that pollers should watch.
 #[derive(Clone, Debug, PartialEq)]

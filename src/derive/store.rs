@@ -10,7 +10,7 @@ use super::holds::Holds;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
 use super::replica::{Compared, Sight};
-use super::state::Rules;
+use super::rules::Rules;
 use super::tenure::{Marks, Seen};
 use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;

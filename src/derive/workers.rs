@@ -215,6 +215,11 @@ impl Workers {
         pid.is_some() && self.by_name.get(name).is_some_and(|w| w.has_other_live(pid))
     }
 
+    /// Whether this lock's holder has no place.
+    pub fn is_dropped(&self, lock: (StoreId, KeyId)) -> bool {
+        self.dropped.contains_key(&lock)
+    }
+
     /// Locks of a store whose holder has no place.
     pub fn dropped_in(&self, store: StoreId) -> u64 {
         self.dropped.keys().filter(|(s, _)| *s == store).count() as u64

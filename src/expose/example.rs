@@ -40,6 +40,7 @@ fn main_store() -> StoreView {
     StoreView {
         name: "main".into(),
         fresh: true,
+        read_age_seconds: Some(0.3),
         nodes: vec![node("10.0.0.5:6379", "master"), node("10.0.0.6:6379", "replica")],
         locks: vec![hostile_lock(), flagged_lock(), orders_lock(), unread_lock(), hidden_lock()],
         primaries: Some(1),
@@ -56,10 +57,17 @@ fn main_store() -> StoreView {
 }
 
 fn stale_store() -> StoreView {
+    let refused = "AUTH was answered by 'WRONGPASS <b>no</b>': check password_file";
     StoreView {
         name: "spare".into(),
         fresh: false,
-        nodes: vec![NodeView { facts: None, up: false, ..node("/run/redis.sock", "unknown") }],
+        read_age_seconds: Some(34.0),
+        nodes: vec![NodeView {
+            facts: None,
+            up: false,
+            failure: Some((FailReason::Auth, refused.into(), 12.0)),
+            ..node("/run/redis.sock", "unknown")
+        }],
         locks: vec![LockView { name: "left".into(), ..orders_lock() }],
         primaries: None,
         ..main_store()

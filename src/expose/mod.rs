@@ -13,7 +13,7 @@ pub mod text;
 #[cfg(test)]
 pub(crate) mod example;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use rendered::Rendered;
 pub use self_facts::{OwnProcess, SelfFacts};

@@ -70,7 +70,7 @@ impl Rendered {
 
     /// The API's document of all locks; `None` if it cannot be made.
     pub fn locks_json(&self) -> Option<Bytes> {
-        let make = || serde_json::to_vec(&json::document(&self.view)).ok().map(Bytes::from);
+        let make = || serde_json::to_vec_pretty(&json::document(&self.view)).ok().map(Bytes::from);
         self.locks_json.get_or_init(make).clone()
     }
 }

@@ -1,7 +1,7 @@
 //! What is printed of a view: held against the catalogue, the rules of tiers and freshness, promtool, and any view that
 //! proptest can think of.
 
-mod any_view;
+pub(crate) mod any_view;
 mod parse;
 mod rules;
 

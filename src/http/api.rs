@@ -26,7 +26,7 @@ pub async fn lock(
         let error = "there is no such lock; names are percent-encoded, / too";
         return json_bytes(StatusCode::NOT_FOUND, format!("{{\"error\":\"{error}\"}}").into());
     };
-    match serde_json::to_vec(&found) {
+    match serde_json::to_vec_pretty(&found) {
         Ok(bytes) => json_bytes(StatusCode::OK, bytes.into()),
         Err(_) => cannot(),
     }

@@ -3,7 +3,7 @@
 //!
 //! | path | |
 //! |---|---|
-//! | `/` | status page |
+//! | `/`, `/locks/{store}/{lock}` | status page, one lock's page |
 //! | `/metrics` (configurable) | metrics text |
 //! | `/api/v1/locks`, `/api/v1/locks/{store}/{lock}` | JSON |
 //! | `/-/healthy`, `/-/ready` | for whoever watches the exporter |

@@ -20,6 +20,7 @@ pub(super) fn routes(shared: Shared) -> Router {
     let mut routes = Router::new()
         .route(metrics_at.as_str(), get(metrics::metrics))
         .route("/style.css", get(page::style))
+        .route("/locks/{store}/{lock}", get(page::lock))
         .route("/-/healthy", get(lifecycle::healthy))
         .route("/-/ready", get(lifecycle::ready))
         .route("/-/reload", post(lifecycle::reload).fallback(lifecycle::only_post))
@@ -33,7 +34,7 @@ pub(super) fn routes(shared: Shared) -> Router {
 
 async fn not_found(uri: Uri) -> Response {
     // The path is not repeated: it is the client's, and the answer may be shown by a browser.
-    let hint = if uri.path().starts_with("/api/") {
+    let hint = if uri.path() == "/api" || uri.path().starts_with("/api/") {
         "Not found. The API has /api/v1/locks and /api/v1/locks/{store}/{lock}, names percent-encoded.\n"
     } else {
         "Not found. The status page is at /.\n"

@@ -1,7 +1,7 @@
 //! The path of the metrics, checked once so that making the router cannot fail.
 
 /// Paths that are taken. A prefix ends with `/`.
-const TAKEN: [&str; 3] = ["/-/", "/api/", "/style.css"];
+const TAKEN: [&str; 4] = ["/-/", "/api/", "/locks/", "/style.css"];
 
 /// A path that the metrics can be served at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,17 @@ mod tests {
 
     #[test]
     fn paths_that_cannot_be_routed_are_refused() {
-        for path in ["", "metrics", "/{x}", "/a b", "/-/ready", "/api/v1/locks", "/ä", "/*rest"] {
+        for path in [
+            "",
+            "metrics",
+            "/{x}",
+            "/a b",
+            "/-/ready",
+            "/api/v1/locks",
+            "/locks/a/b",
+            "/ä",
+            "/*rest",
+        ] {
             assert!(TelemetryPath::parse(path).is_err(), "{path}");
         }
         for path in ["/", "/metrics", "/dlock/metrics"] {

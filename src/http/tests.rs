@@ -1,9 +1,13 @@
 //! The routes behind a real listener, asked by a client that speaks plain bytes.
 
+mod api;
+mod lock_page;
+mod needs_a_look;
 mod pages;
 mod scrape;
 mod serving;
-mod support;
+mod stores;
+pub(super) mod support;
 
 use support::{Setup, get};
 
@@ -20,6 +24,8 @@ async fn unknown_paths_are_404_and_odd_ones_do_no_harm() {
         "/%00",
         "/api/v1/locks/main",
         "/api/v1/x",
+        "/locks",
+        "/locks/main",
         "/-/",
         "/style.css/x",
         "/{store}",
@@ -32,6 +38,7 @@ async fn unknown_paths_are_404_and_odd_ones_do_no_harm() {
     }
     // Not UTF-8 after decoding.
     assert_eq!(server.ask(&get("/api/v1/locks/%ff/x")).await.status, 400);
+    assert_eq!(server.ask(&get("/locks/%ff/x")).await.status, 400);
     assert_eq!(server.ask(&get("/-/healthy")).await.status, 200);
 }
 

@@ -31,6 +31,18 @@ pub enum Role {
     Unknown,
 }
 
+impl Role {
+    /// The label value.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Master => "master",
+            Role::Replica { .. } => "replica",
+            Role::Sentinel => "sentinel",
+            Role::Unknown => "unknown",
+        }
+    }
+}
+
 /// A node's `INFO`, as far as anything uses it. `None` is a field that this server or permission does not show.
 #[derive(Clone, Debug)]
 pub struct NodeFacts {

@@ -35,7 +35,7 @@ pub fn client_config(files: &TlsFiles) -> Result<Arc<ClientConfig>, String> {
 pub fn server_name(files: &TlsFiles, host: &str) -> Result<ServerName<'static>, String> {
     let name = files.server_name.as_deref().unwrap_or(host);
     ServerName::try_from(name.to_owned())
-        .map_err(|_| format!("'{name}' cannot be verified in a certificate; set tls.server_name"))
+        .map_err(|_| format!("`{name}` cannot be verified in a certificate; set tls.server_name"))
 }
 
 fn roots(files: &TlsFiles) -> Result<RootCertStore, String> {

@@ -91,6 +91,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
+        read_age_seconds: store.swept.as_ref().map(|d| now.secs_since(d.span.done).max(0.0)),
         nodes: store
             .nodes
             .values()
@@ -143,12 +144,7 @@ fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> No
                 flavor: f.flavor.as_str().into(),
                 mode: f.mode.as_str().into(),
                 maxmemory_policy: f.maxmemory_policy.as_deref().unwrap_or("").into(),
-                role: match f.role {
-                    Role::Master => "master",
-                    Role::Replica { .. } => "replica",
-                    Role::Sentinel => "sentinel",
-                    Role::Unknown => "unknown",
-                },
+                role: f.role.as_str(),
                 lag_bytes: match (is_replica, primary_offset, f.offset) {
                     // The two offsets are read at different instants: a replica read later is not ahead.
                     (true, Some(p), Some(r)) => Some(p.saturating_sub(r)),

@@ -65,9 +65,14 @@ pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, Blind
 
 /// Why a lock's store does not tell: it refuses us, or it does not answer.
 fn store_reason(state: &State, lock: &Lock) -> BlindReason {
-    let nodes = state.stores.get(&lock.store).into_iter().flat_map(|s| s.nodes.values());
-    let failures = nodes.filter_map(|n| n.failure.as_ref());
-    failures.map(|f| source_reason(f.reason)).next().unwrap_or(BlindReason::Unreachable)
+    let Some(store) = state.stores.get(&lock.store) else { return BlindReason::Unreachable };
+    // Locks are read on the primary; while there is none, any node's answer is better than nothing.
+    let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
+    let failure = match primary {
+        Some(primary) => primary.failure.as_ref(),
+        None => store.nodes.values().find_map(|n| n.failure.as_ref()),
+    };
+    failure.map_or(BlindReason::Unreachable, |f| source_reason(f.reason))
 }
 
 /// What a source's failure means for whoever relies on it.
@@ -81,7 +86,10 @@ fn source_reason(reason: FailReason) -> BlindReason {
 fn holder(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindReason)>) {
     let Some(tenure) = lock.tenure() else { return };
     let Some(name) = &tenure.worker else {
-        let reason = if lock.rules.holder.is_some() && tenure.owner.is_some() {
+        let reason = if state.workers.is_dropped((lock.store, lock.key)) {
+            // More workers than `max_workers`.
+            BlindReason::Unsupported
+        } else if lock.rules.holder.is_some() && tenure.owner.is_some() {
             BlindReason::OpaqueToken
         } else {
             BlindReason::NotConfigured

@@ -104,11 +104,16 @@ pub struct Stopwatch {
 }
 
 impl Latencies {
-    /// Starts to ask every 20 ms.
+    /// Starts to ask `/metrics` every 20 ms.
     pub fn measure(address: SocketAddr) -> Stopwatch {
+        Self::measure_path(address, "/metrics")
+    }
+
+    /// Starts to ask for a path every 20 ms. `/-/healthy` costs nothing, so that what it takes is the machine's.
+    pub fn measure_path(address: SocketAddr, path: &'static str) -> Stopwatch {
         let step = move |seen: &mut Latencies| {
             let begun = clock::mono();
-            match request(address, "GET", "/metrics", Duration::from_secs(5)) {
+            match request(address, "GET", path, Duration::from_secs(5)) {
                 Ok(answer) if answer.status == 200 => seen.took.push(clock::mono().since(begun)),
                 Ok(answer) => seen.failed.push(format!("status {}", answer.status)),
                 Err(error) => seen.failed.push(error.to_string()),

@@ -3,6 +3,7 @@
 //! [`Lock::read`] is the whole of it; the other files of this folder are its parts: [`write`](self) of E, [`judge`] of
 //! the lease, [`holder`] liveness, [`end`] of a tenure.
 
+mod counts;
 mod end;
 mod holder;
 mod judge;
@@ -23,11 +24,12 @@ use super::replica::{Replica, Sight};
 use super::signals::Signals;
 use super::tenure::{Seen, Tenure};
 use super::wanted::{Effects, Wanted};
-use super::words::{Evidence, LeaseSource, Liveness};
+use super::words::{Evidence, LeaseSource};
 use super::workers::Workers;
 use crate::config::{LockRules, TokenKind};
 use crate::observe::lock::{Decoded, Unreadable};
 use crate::observe::{Expiry, Found, KeyId, Mono, Owner, StoreId};
+pub use counts::{Counts, expired_under_index};
 pub use holder::Judged;
 pub use judge::held_of;
 
@@ -43,25 +45,6 @@ pub enum Phase {
     },
     /// Somebody holds it.
     Held(Box<Tenure>),
-}
-
-/// Counters of a lock; they never fall.
-#[derive(Clone, Debug, Default)]
-pub struct Counts {
-    /// Acquisitions seen.
-    pub acquisitions: u64,
-    /// Renewals seen.
-    pub renewals: u64,
-    /// Renewals that came when the lock was overdue.
-    pub late_renewals: u64,
-    /// Renewals proven to come after the holder lost liveness.
-    pub renewals_after_loss: u64,
-    /// Ends, in the order of `Evidence::ALL`.
-    pub ends: [u64; Evidence::ALL.len()],
-    /// Leases that ran out under a holder: alive, stopped, frozen.
-    pub expired_under: [u64; 3],
-    /// Seconds free.
-    pub free_seconds: f64,
 }
 
 /// Something that happened.
@@ -300,14 +283,4 @@ type Next = (Option<Arc<Owner>>, u64, Arc<Decoded>, Expiry);
 fn is_plain(value: &Decoded) -> bool {
     use crate::observe::lock::Shape;
     matches!(value.shape, Shape::Text | Shape::Binary | Shape::Number | Shape::Json | Shape::Empty)
-}
-
-/// Index in [`Counts::expired_under`].
-pub fn expired_under_index(liveness: Liveness) -> Option<usize> {
-    match liveness {
-        Liveness::Alive => Some(0),
-        Liveness::Stopped => Some(1),
-        Liveness::Frozen => Some(2),
-        _ => None,
-    }
 }

@@ -30,6 +30,54 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// Characters in a row that are kept together; what is longer may be broken anywhere, as the last resort.
+const WORD: usize = 32;
+
+/// Escaped text that may be broken after a separator inside a name (`_-/:.`), where browsers would not or not
+/// everywhere; else only between words.
+pub struct Broken<'a>(pub &'a str);
+
+impl fmt::Display for Broken<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut start = 0;
+        let mut run = 0;
+        let mut chars = self.0.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            run = if c.is_whitespace() { 0 } else { run + 1 };
+            // Of several separators in a row the last one, so that none of them begins a line.
+            let next = chars.peek().map(|(_, c)| *c);
+            let is_end =
+                is_separator(c) && next.is_some_and(|n| !is_separator(n) && !n.is_whitespace());
+            if next.is_some() && (is_end || run == WORD) {
+                let end = at + c.len_utf8();
+                write!(f, "{}<wbr>", Escaped(self.0.get(start..end).unwrap_or_default()))?;
+                (start, run) = (end, 0);
+            }
+        }
+        write!(f, "{}", Escaped(self.0.get(start..).unwrap_or_default()))
+    }
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '_' | '-' | '/' | ':' | '.')
+}
+
+/// A sentence of ours in which a word between backticks is shown as code.
+pub struct Prose<'a>(pub &'a str);
+
+impl fmt::Display for Prose<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, part) in self.0.split('`').enumerate() {
+            if n % 2 == 1 {
+                write!(f, "<code>{}</code>", Escaped(part))?;
+            } else {
+                write!(f, "{}", Escaped(part))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A text as one segment of a path. A dot is encoded too, as a segment of dots alone would mean another path.
 pub fn segment(text: &str) -> impl fmt::Display + '_ {
     utf8_percent_encode(text, SEGMENT)
@@ -53,7 +101,37 @@ mod tests {
         assert_eq!(segment("lock-1_x~").to_string(), "lock-1_x~");
     }
 
+    #[test]
+    fn names_break_after_their_separators() {
+        let cases = [
+            ("lock:orders_1", "lock:<wbr>orders_<wbr>1"),
+            ("a/b.c-d", "a/<wbr>b.<wbr>c-<wbr>d"),
+            ("rediss://x", "rediss://<wbr>x"),
+            ("auth - no: it", "auth - no: it"),
+            ("tail:", "tail:"),
+            ("", ""),
+            ("a<b/c", "a&lt;b/<wbr>c"),
+        ];
+        for (text, out) in cases {
+            assert_eq!(Broken(text).to_string(), out);
+        }
+        let long = "x".repeat(WORD + 1);
+        assert_eq!(Broken(&long).to_string(), format!("{}<wbr>x", "x".repeat(WORD)));
+        assert_eq!(Broken(&"ü".repeat(WORD)).to_string(), "ü".repeat(WORD));
+    }
+
+    #[test]
+    fn code_in_a_sentence() {
+        assert_eq!(Prose("set `a<b` now").to_string(), "set <code>a&lt;b</code> now");
+    }
+
     proptest! {
+        #[test]
+        fn a_broken_text_is_the_same_text(text: String) {
+            let out = Broken(&text).to_string();
+            prop_assert_eq!(out.replace("<wbr>", ""), Escaped(&text).to_string());
+        }
+
         #[test]
         fn nothing_special_survives(text: String) {
             let out = Escaped(&text).to_string();

@@ -1,11 +1,31 @@
-//! The status page: plain HTML that works without scripts, reloads itself, and shows first what needs a look. It prints
-//! the snapshot's verdicts in words and makes none.
+//! The status page and a page for each lock: plain HTML that works without scripts, reloads itself, and shows first what
+//! needs a look. It prints the snapshot's verdicts in words and makes none.
 
+/// Writes formatted text to a `String`, which cannot fail.
+macro_rules! put {
+    ($out:expr, $($text:tt)*) => {{
+        use std::fmt::Write;
+        let _ = write!($out, $($text)*);
+    }};
+}
+
+mod attention;
+mod details;
 mod escape;
-mod html;
+mod facts;
+mod frame;
+mod lock;
+mod row;
+mod status;
+mod stores;
+mod when;
 mod words;
 
-use axum::extract::State;
+#[cfg(test)]
+mod tests;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
 };
@@ -15,34 +35,56 @@ use super::body::counted;
 use super::shared::{Shared, busy};
 use crate::clock;
 
-pub(super) use html::render;
-
 /// Only the style sheet may be loaded, nothing may run, and no other site may frame the page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page.
+/// The status page.
 pub async fn status(State(shared): State<Shared>) -> Response {
-    let Ok(place) = shared.pages.clone().try_acquire_owned() else {
-        return busy("Too many requests at a time.\n");
-    };
     let snapshot = shared.app.snapshot.load_full();
     let path = shared.app.telemetry_path.clone();
-    let now = clock::mono();
-    let made = tokio::task::spawn_blocking(move || render(&snapshot, path.as_str(), now));
-    let Ok(page) = made.await else {
-        return (axum::http::StatusCode::INTERNAL_SERVER_ERROR, "The page could not be made.\n")
-            .into_response();
-    };
-    with_headers(Response::new(counted(page.into(), place)))
+    answer(&shared, move || {
+        (StatusCode::OK, status::render(&snapshot, path.as_str(), clock::mono()))
+    })
+    .await
 }
 
-/// Its style sheet.
+/// The page of one lock; 404 and a page that says so if there is none of that name.
+pub async fn lock(
+    State(shared): State<Shared>,
+    Path((store, name)): Path<(String, String)>,
+) -> Response {
+    let snapshot = shared.app.snapshot.load_full();
+    answer(&shared, move || match row::find(snapshot.view(), &store, &name) {
+        Some(row) => (StatusCode::OK, lock::render(&snapshot, &row, clock::mono())),
+        None => (StatusCode::NOT_FOUND, lock::unknown(&snapshot, &store, &name, clock::mono())),
+    })
+    .await
+}
+
+/// Their style sheet.
 pub async fn style() -> Response {
     let headers: [(HeaderName, &str); 2] =
         [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "max-age=3600")];
     (headers, STYLE).into_response()
+}
+
+/// Makes a page off the event loop.
+async fn answer<F>(shared: &Shared, make: F) -> Response
+where
+    F: FnOnce() -> (StatusCode, String) + Send + 'static,
+{
+    let Ok(place) = shared.pages.clone().try_acquire_owned() else {
+        return busy("Too many requests at a time.\n");
+    };
+    let Ok((status, page)) = tokio::task::spawn_blocking(make).await else {
+        return (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be made.\n")
+            .into_response();
+    };
+    let mut response = Response::new(counted(page.into(), place));
+    *response.status_mut() = status;
+    with_headers(response)
 }
 
 fn with_headers(mut response: Response) -> Response {

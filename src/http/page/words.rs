@@ -1,6 +1,6 @@
-//! Verdicts, durations and reasons in words for people.
+//! Verdicts and reasons in words for people. A word between backticks is something to type or to look for.
 
-use crate::view::{Aspect, BlindReason, Signal};
+use crate::view::{Aspect, BlindReason, Evidence, Liveness, Signal};
 
 /// What a signal says.
 pub fn signal(signal: Signal) -> &'static str {
@@ -15,61 +15,127 @@ pub fn signal(signal: Signal) -> &'static str {
     }
 }
 
-/// What cannot be judged, and why.
-pub fn coverage(aspect: Aspect, reason: BlindReason) -> String {
-    format!("{}: {}", aspect.as_str(), why(reason))
-}
-
-fn why(reason: BlindReason) -> &'static str {
-    match reason {
-        BlindReason::NotConfigured => "nothing is configured that could tell",
-        BlindReason::Permission => "permission refused",
-        BlindReason::Unsupported => "not supported there",
-        BlindReason::Hidden => "hidden from this exporter",
-        BlindReason::Unreachable => "source does not answer",
-        BlindReason::ForeignHost => "on another host",
-        BlindReason::OpaqueToken => "the token names nobody",
-        BlindReason::ReusableToken => "the token is the same for every acquire",
-        BlindReason::NoHistory => "not seen for long enough",
+/// What it means when a signal is up, for somebody who has to decide what to do.
+pub fn meaning(signal: Signal) -> &'static str {
+    match signal {
+        Signal::RenewalAfterLostLiveness => {
+            "Its holder is dead, frozen or stopped, and something goes on renewing the lease: it will never run out by \
+             itself."
+        }
+        Signal::HolderStale => {
+            "Its holder is dead, frozen or stopped and still owns the key: nobody else gets the lock before the lease \
+             runs out, and work may be half done."
+        }
+        Signal::RenewalOverdue => {
+            "By its habit a renewal should have come and did not: the lease may run out under its holder."
+        }
+        Signal::LeaseWithoutTtl => {
+            "The key has no expiry: if its holder dies, nobody gets the lock."
+        }
+        Signal::ReplicaDiverged => {
+            "A replica shows another owner or expiry: a failover now would break the lock."
+        }
+        Signal::HeldTooLong => "Held longer than `max_hold`, or far longer than ever before.",
+        Signal::Unheld => "It is expected to be always held, and is free for too long.",
     }
 }
 
-/// Seconds for a reader: two digits that matter are enough.
-pub fn seconds(s: f64) -> String {
-    let magnitude = s.abs();
-    if !s.is_finite() {
-        "?".to_owned()
-    } else if magnitude < 10.0 {
-        format!("{s:.1} s")
-    } else if magnitude < 120.0 {
-        format!("{s:.0} s")
-    } else if magnitude < 7200.0 {
-        format!("{:.0} min", s / 60.0)
-    } else if magnitude < 172_800.0 {
-        format!("{:.1} h", s / 3600.0)
-    } else {
-        format!("{:.0} d", s / 86_400.0)
+/// The metric of a signal, as alerts name it.
+pub fn metric(signal: Signal) -> String {
+    format!("dlock_{}", signal.as_str())
+}
+
+/// What a holder's liveness means.
+pub fn liveness(liveness: Liveness) -> &'static str {
+    match liveness {
+        Liveness::Dead => "dead",
+        Liveness::Replaced => "replaced by another process",
+        Liveness::Stopped => "stopped",
+        Liveness::Frozen => "frozen",
+        Liveness::Unlisted => "not listed as a live worker",
+        Liveness::Alive => "alive",
+        Liveness::Unknown => "not judged",
     }
+}
+
+/// How a tenure ended.
+pub fn end(evidence: Evidence) -> &'static str {
+    match evidence {
+        Evidence::Released => "released it",
+        Evidence::Lapsed => "its lease ran out",
+        Evidence::Overwritten => "was overwritten",
+        Evidence::Evicted => "the server evicted the key",
+        Evidence::Flushed => "the database was emptied",
+        Evidence::Failover => "ended by a failover or restart",
+        Evidence::ClockStep => "the server's clock jumped over the expiry",
+        Evidence::Unknown => "not known how it ended",
+    }
+}
+
+/// What cannot be judged, why, and where it can be changed, what to set.
+pub fn blind(aspect: Aspect, reason: BlindReason) -> String {
+    format!("{}: {}", aspect.as_str(), why(aspect, reason))
+}
+
+fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
+    use {Aspect as A, BlindReason as R};
+    match (aspect, reason) {
+        (A::Holder, R::NotConfigured) => "not configured (set `holder`)",
+        (A::Heartbeat | A::Process, R::NotConfigured) => "not configured (see `workers`)",
+        (A::Holder, R::OpaqueToken) => "its token does not match `holder`",
+        (A::Holder, R::Unsupported) => "its value names no owner",
+        (A::Heartbeat, R::NoHistory) => "no beat seen yet",
+        (A::Heartbeat, R::Unsupported) => "`frozen_after` is less than two usual beats",
+        (A::Process, R::OpaqueToken) => "its token names no pid",
+        (A::Process, R::NoHistory) => "no process seen yet",
+        (A::Renewals, R::NoHistory) => "too few seen to know their habit",
+        (_, R::NotConfigured) => "not configured",
+        (_, R::Permission) => "permission refused",
+        (_, R::Unsupported) => "not supported there",
+        (_, R::Hidden) => "hidden from this exporter",
+        (_, R::Unreachable) => "its source does not answer",
+        (_, R::ForeignHost) => "on another host",
+        (_, R::OpaqueToken) => "its token does not tell",
+        (_, R::ReusableToken) => "its token is the same for every acquire",
+        (_, R::NoHistory) => "not seen for long enough",
+    }
+}
+
+/// `one` or `many`, after the number.
+pub fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// A label value without its underscores.
+pub fn plain(word: &str) -> String {
+    word.replace('_', " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expose::catalogue;
 
     #[test]
-    fn durations_read_well() {
+    fn the_metric_of_each_signal_is_in_the_catalogue() {
+        for signal in Signal::ALL {
+            let name = metric(*signal);
+            assert!(catalogue::all().any(|entry| entry.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn reasons_point_to_what_can_be_configured() {
+        use {Aspect as A, BlindReason as R};
         let cases = [
-            (0.04, "0.0 s"),
-            (9.94, "9.9 s"),
-            (61.2, "61 s"),
-            (600.0, "10 min"),
-            (9000.0, "2.5 h"),
-            (864_000.0, "10 d"),
-            (f64::NAN, "?"),
-            (-3.0, "-3.0 s"),
+            (A::Holder, R::NotConfigured, "holder: not configured (set `holder`)"),
+            (A::Heartbeat, R::NotConfigured, "heartbeat: not configured (see `workers`)"),
+            (A::Process, R::OpaqueToken, "process: its token names no pid"),
+            (A::Heartbeat, R::NoHistory, "heartbeat: no beat seen yet"),
+            (A::Lease, R::Permission, "lease: permission refused"),
         ];
-        for (s, text) in cases {
-            assert_eq!(seconds(s), text);
+        for (aspect, reason, text) in cases {
+            assert_eq!(blind(aspect, reason), text);
         }
     }
 }

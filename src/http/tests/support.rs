@@ -172,3 +172,39 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
+
+/// All markup is ours: the tags of a page are a closed list.
+pub fn only_our_tags(page: &str) {
+    let known = [
+        "!DOCTYPE", "html", "head", "meta", "title", "link", "body", "main", "header", "h1", "h2",
+        "h3", "small", "nav", "a", "p", "section", "pre", "table", "thead", "tbody", "tr", "th",
+        "td", "b", "ul", "li", "span", "div", "code", "wbr", "br", "dl", "dt", "dd",
+    ];
+    for tag in page.split('<').skip(1) {
+        let name = tag.trim_start_matches('/').split([' ', '>']).next().unwrap();
+        assert!(known.contains(&name), "<{tag}");
+        let attributes = tag.split('>').next().unwrap();
+        assert!(!attributes.contains(" on") && !attributes.contains("style="), "<{tag}");
+    }
+}
+
+/// What the links below `path` go to.
+pub fn links<'a>(page: &'a str, path: &str) -> Vec<&'a str> {
+    let start = format!("href=\"{path}");
+    page.split(start.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+/// A page's text with one line for each cell, item or paragraph.
+pub fn words_of(page: &str) -> String {
+    let mut out = String::new();
+    for part in page.split('<') {
+        let (tag, text) = part.split_once('>').unwrap_or(("", part));
+        let is_inline = ["wbr", "b", "code", "a", "span", "small"]
+            .contains(&tag.trim_start_matches('/').split(' ').next().unwrap());
+        if !is_inline {
+            out.push('\n');
+        }
+        out.push_str(text);
+    }
+    out
+}

@@ -35,7 +35,7 @@ impl Failure {
 
     fn refused(command: &str, error: &[u8], quoted: &str) -> Self {
         let (reason, fix) = classify(error);
-        Self::new(reason, format!("{command} was answered by '{quoted}': {fix}"))
+        Self::new(reason, format!("{command} was answered by `{quoted}`: {fix}"))
     }
 
     /// No answer in time.

@@ -188,7 +188,7 @@ impl NodeTask {
         }
         if number == 1 {
             info!(store = %self.context.store.name, node = %self.node.addr, version = %facts.version,
-                flavor = %facts.flavor, role = ?facts.role, "connected");
+                flavor = %facts.flavor, role = facts.role.as_str(), "connected");
         }
         let limit = if facts.mode == "cluster" { 1 } else { BATCH };
         self.sweeper.connected(number, Dialect::of(&self.abilities), limit);

@@ -1,33 +1,15 @@
-//! The JSON documents of the API; `api.md` describes them field by field. Never a raw owner token: the view has none.
+//! A lock as the API shows it. What was read too long ago is history here: no state, age or verdict of it is shown.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::families::worker;
-use super::standing;
-use crate::view::{Evidence, LockView, NodeView, Signal, StoreView, View, WorkerView};
-
-/// `/api/v1/locks`.
-#[derive(Debug, Serialize)]
-pub struct Document<'a> {
-    generation: u64,
-    taken: f64,
-    locks: Vec<Lock<'a>>,
-    stores: Vec<Store<'a>>,
-    workers: Vec<Worker<'a>>,
-}
-
-/// `/api/v1/locks/{store}/{lock}`.
-#[derive(Debug, Serialize)]
-pub struct OneLock<'a> {
-    generation: u64,
-    taken: f64,
-    lock: Lock<'a>,
-}
+use super::{Coverage, not_empty};
+use crate::expose::standing;
+use crate::view::{Aspect, BlindReason, Evidence, LockView, Signal, StoreView};
 
 #[derive(Debug, Serialize)]
-struct Lock<'a> {
+pub(super) struct Lock<'a> {
     store: &'a str,
     lock: &'a str,
     key: &'a str,
@@ -45,6 +27,7 @@ struct Lock<'a> {
     previous: Option<Previous<'a>>,
     replicas_diverged: Vec<Divergence<'a>>,
     coverage_lost: Vec<Coverage>,
+    cannot_be_judged: Vec<Coverage>,
     counts: Counts,
     transitions: Vec<Transition<'a>>,
 }
@@ -55,6 +38,9 @@ struct Holder<'a> {
     fingerprint: &'a str,
     count: u64,
     liveness: &'static str,
+    host: Option<&'a str>,
+    pid: Option<i32>,
+    beat_age_seconds: Option<f64>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -83,12 +69,6 @@ struct Divergence<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Coverage {
-    aspect: &'static str,
-    reason: &'static str,
-}
-
-#[derive(Debug, Serialize)]
 struct Counts {
     acquisitions: u64,
     renewals: u64,
@@ -104,64 +84,7 @@ struct Transition<'a> {
     detail: &'a str,
 }
 
-#[derive(Debug, Serialize)]
-struct Store<'a> {
-    name: &'a str,
-    fresh: bool,
-    nodes: Vec<Node<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Node<'a> {
-    addr: &'a str,
-    up: bool,
-    role: Option<&'static str>,
-    version: Option<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct Worker<'a> {
-    name: &'a str,
-    sources: BTreeMap<&'static str, WorkerSource>,
-    heartbeat_age_seconds: Option<f64>,
-    heartbeat_frozen_after_seconds: Option<f64>,
-    process_state: Option<&'static str>,
-    coverage_lost: Vec<Coverage>,
-}
-
-#[derive(Debug, Serialize)]
-struct WorkerSource {
-    alive: bool,
-    lost_seconds: Option<f64>,
-}
-
-/// The document of all locks.
-pub fn document(view: &View) -> Document<'_> {
-    Document {
-        generation: view.generation,
-        taken: view.taken_wall,
-        locks: view
-            .stores
-            .iter()
-            .flat_map(|store| store.locks.iter().map(move |lock| describe(store, lock)))
-            .collect(),
-        stores: view.stores.iter().map(describe_store).collect(),
-        workers: view.workers.iter().map(describe_worker).collect(),
-    }
-}
-
-/// The document of one lock; `None` if there is no such lock.
-pub fn one<'a>(view: &'a View, store: &str, lock: &str) -> Option<OneLock<'a>> {
-    let store = view.stores.iter().find(|s| &*s.name == store)?;
-    let lock = store.locks.iter().find(|l| &*l.name == lock)?;
-    Some(OneLock {
-        generation: view.generation,
-        taken: view.taken_wall,
-        lock: describe(store, lock),
-    })
-}
-
-fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a> {
+pub(super) fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a> {
     // What was read too long ago is history: holders stay for whoever looks, but no state, age or verdict does.
     let fresh = standing::is_fresh(store, lock);
     let now = |value: Option<f64>| if fresh { value } else { None };
@@ -177,16 +100,7 @@ fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a> {
             .iter()
             .map(|s| (s.as_str(), standing::judged(store, lock, *s)))
             .collect(),
-        holders: lock
-            .holders
-            .iter()
-            .map(|h| Holder {
-                worker: not_empty(&h.worker),
-                fingerprint: &h.fingerprint,
-                count: h.count,
-                liveness: h.liveness.as_str(),
-            })
-            .collect(),
+        holders: describe_holders(lock, fresh),
         liveness: lock.liveness.filter(|_| fresh).map(|l| l.as_str()),
         lost_seconds: now(lock.lost_seconds),
         held_seconds: now(lock.held_seconds),
@@ -202,11 +116,8 @@ fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a> {
             .filter(|_| fresh)
             .map(|(addr, kind)| Divergence { addr, kind: kind.as_str() })
             .collect(),
-        coverage_lost: lock
-            .coverage_lost
-            .iter()
-            .map(|(aspect, reason)| Coverage { aspect: aspect.as_str(), reason: reason.as_str() })
-            .collect(),
+        coverage_lost: coverage(&lock.coverage_lost),
+        cannot_be_judged: coverage(&lock.blind),
         counts: Counts {
             acquisitions: lock.counts.acquisitions,
             renewals: lock.counts.renewals,
@@ -220,6 +131,31 @@ fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a> {
             .map(|t| Transition { age_seconds: t.age_seconds, what: t.what, detail: &t.detail })
             .collect(),
     }
+}
+
+fn describe_holders(lock: &LockView, fresh: bool) -> Vec<Holder<'_>> {
+    // The view knows the token and the beat of one holder; of several it cannot be said whose they are.
+    let is_only = lock.holders.len() == 1;
+    lock.holders
+        .iter()
+        .map(|h| Holder {
+            worker: not_empty(&h.worker),
+            fingerprint: &h.fingerprint,
+            count: h.count,
+            liveness: h.liveness.as_str(),
+            host: lock.token_host.as_deref().filter(|_| is_only),
+            pid: lock.token_pid.filter(|_| is_only),
+            beat_age_seconds: lock.beat_age_seconds.filter(|_| is_only && fresh),
+        })
+        .collect()
+}
+
+fn coverage(list: &[(Aspect, BlindReason)]) -> Vec<Coverage> {
+    let word = |(aspect, reason): &(Aspect, BlindReason)| Coverage {
+        aspect: aspect.as_str(),
+        reason: reason.as_str(),
+    };
+    list.iter().map(word).collect()
 }
 
 fn describe_lease(lock: &LockView, fresh: bool) -> Lease {
@@ -243,49 +179,6 @@ fn describe_lease(lock: &LockView, fresh: bool) -> Lease {
     }
 }
 
-fn describe_store(store: &StoreView) -> Store<'_> {
-    Store {
-        name: &store.name,
-        fresh: store.fresh,
-        nodes: store.nodes.iter().map(describe_node).collect(),
-    }
-}
-
-fn describe_node(node: &NodeView) -> Node<'_> {
-    let facts = node.facts.as_ref();
-    Node {
-        addr: &node.addr,
-        up: node.up,
-        role: facts.map(|f| f.role),
-        version: facts.map(|f| &*f.version),
-    }
-}
-
-fn describe_worker(view: &WorkerView) -> Worker<'_> {
-    Worker {
-        name: &view.name,
-        sources: view
-            .sources
-            .iter()
-            .map(|(source, alive, lost)| {
-                (source.as_str(), WorkerSource { alive: *alive, lost_seconds: *lost })
-            })
-            .collect(),
-        heartbeat_age_seconds: view.heartbeat_age_seconds,
-        heartbeat_frozen_after_seconds: view.frozen_after_seconds,
-        process_state: worker::state(view),
-        coverage_lost: view
-            .coverage_lost
-            .iter()
-            .map(|(aspect, reason)| Coverage { aspect, reason })
-            .collect(),
-    }
-}
-
 fn ends(counts: &[(Evidence, u64)]) -> BTreeMap<&'static str, u64> {
     counts.iter().map(|(evidence, n)| (evidence.as_str(), *n)).collect()
-}
-
-fn not_empty(text: &str) -> Option<&str> {
-    Some(text).filter(|t| !t.is_empty())
 }

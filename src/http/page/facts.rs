@@ -1,0 +1,161 @@
+//! What is known of a lock, as markup for a table's cell or a list's item. Both pages say it in the same words.
+
+use super::escape::{Broken, Prose, segment};
+use super::frame::UNKNOWN;
+use super::row::Row;
+use super::{when, words};
+use crate::expose::standing;
+use crate::view::{BlindReason, HolderView, LeaseSource, LockView};
+
+/// Holders named in a cell. A semaphore can have many; the lock's own page and the API have them all.
+const NAMED: usize = 5;
+
+/// A link to the lock's own page.
+pub fn link(row: &Row<'_>) -> String {
+    format!(
+        "<a href=\"/locks/{}/{}\">{}/<wbr><b>{}</b></a>",
+        segment(&row.store.name),
+        segment(&row.lock.name),
+        Broken(&row.store.name),
+        Broken(&row.lock.name),
+    )
+}
+
+/// Held, free, or not known now.
+pub fn state(row: &Row<'_>) -> String {
+    let state = standing::state(row.store, row.lock);
+    match row.lock.held_seconds {
+        Some(age) if state == "held" => format!("held for {}", when::seconds(age)),
+        _ if state == "unknown" => "not known now".to_owned(),
+        _ => state.to_owned(),
+    }
+}
+
+/// Who holds it, by name, or by the token's fingerprint where no worker is named.
+pub fn holders(row: &Row<'_>) -> String {
+    let lock = row.lock;
+    if lock.held != Some(true) {
+        return UNKNOWN.to_owned();
+    }
+    let mut out = String::new();
+    if !row.fresh {
+        out.push_str("last seen: ");
+    }
+    if lock.holders.is_empty() {
+        out.push_str("unnamed");
+    }
+    for (n, holder) in lock.holders.iter().take(NAMED).enumerate() {
+        put!(out, "{}{}", if n > 0 { ", " } else { "" }, named(holder));
+    }
+    if let Some(more) = lock.holders.len().checked_sub(NAMED).filter(|n| *n > 0) {
+        put!(out, " and {more} more");
+    }
+    out
+}
+
+/// A holder's name.
+pub fn named(holder: &HolderView) -> String {
+    match (&*holder.worker, &*holder.fingerprint) {
+        ("", "") => "unnamed".to_owned(),
+        ("", fingerprint) => format!("token <code>{}</code>", Broken(fingerprint)),
+        (worker, _) => Broken(worker).to_string(),
+    }
+}
+
+/// Host and pid of the holder, where its token names them.
+pub fn place(lock: &LockView) -> Option<String> {
+    match (lock.token_pid, lock.token_host.as_deref().map(Broken)) {
+        (Some(pid), Some(host)) => Some(format!("pid {pid} on {host}")),
+        (Some(pid), None) => Some(format!("pid {pid}")),
+        (None, Some(host)) => Some(format!("on {host}")),
+        (None, None) => None,
+    }
+}
+
+/// What is left of the lease, and its length.
+pub fn lease(row: &Row<'_>) -> String {
+    let left = row.now(row.lock.remaining_seconds).filter(|s| s.is_finite());
+    let left = match left {
+        Some(s) => Some(when::seconds(s)),
+        None if row.is_held() && row.lock.expiry_timestamp.is_none() => {
+            Some("no expiry".to_owned())
+        }
+        None => None,
+    };
+    match (left, length(row.lock)) {
+        (None, None) => UNKNOWN.to_owned(),
+        (left, length) => {
+            let known = |s: Option<String>| s.unwrap_or_else(|| UNKNOWN.to_owned());
+            format!("{} / {}", known(left), known(length))
+        }
+    }
+}
+
+/// The lease's length. A learned one is the longest that was seen: the real one is that or more.
+pub fn length(lock: &LockView) -> Option<String> {
+    let length = when::seconds(lock.length_seconds?);
+    let learned = lock.lease_source == Some(LeaseSource::Learned);
+    Some(if learned { format!("≥ {length}") } else { length })
+}
+
+/// When it was last renewed.
+pub fn renewed(row: &Row<'_>) -> String {
+    if !row.is_held() {
+        return UNKNOWN.to_owned();
+    }
+    match row.lock.renewal_age_seconds {
+        Some(age) if has_renewed(row.lock) => format!("{} ago", when::seconds(age)),
+        Some(_) => "not yet".to_owned(),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// Until its first renewal a tenure's last write is its acquisition, which is as old as the tenure or older.
+fn has_renewed(lock: &LockView) -> bool {
+    match (lock.renewal_age_seconds, lock.held_seconds) {
+        (Some(renewal), Some(held)) => lock.counts.renewals > 0 && renewal + 0.001 < held,
+        _ => false,
+    }
+}
+
+/// When its holder last beat.
+pub fn beat(row: &Row<'_>) -> String {
+    let age = row.now(row.lock.beat_age_seconds).filter(|_| row.is_held());
+    age.map_or(UNKNOWN.to_owned(), |age| format!("{} ago", when::seconds(age)))
+}
+
+/// Who held it before, and how that ended.
+pub fn previous(lock: &LockView) -> String {
+    match &lock.previous {
+        Some((worker, evidence)) => {
+            let who = if worker.is_empty() { "unnamed" } else { &**worker };
+            format!("{}: {}", Broken(who), words::end(*evidence))
+        }
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// What cannot be judged and why; what nobody configured is dimmed, as it is no fault.
+pub fn blind(lock: &LockView) -> String {
+    let mut out = String::new();
+    for (aspect, reason) in &lock.blind {
+        let class = if *reason == BlindReason::NotConfigured { " class=\"dim\"" } else { "" };
+        put!(out, "<div{class}>{}</div>", Prose(&words::blind(*aspect, *reason)));
+    }
+    if out.is_empty() { UNKNOWN.to_owned() } else { out }
+}
+
+/// A table's cell of markup. On a phone one that says nothing is left out.
+pub fn cell(out: &mut String, label: &str, markup: &str) {
+    let class = if markup == UNKNOWN { " class=\"none\"" } else { "" };
+    put!(out, "<td data-label=\"{label}\"{class}>{markup}</td>");
+}
+
+/// The beginning of a table.
+pub fn table(out: &mut String, columns: &[&str]) {
+    out.push_str("<table><thead><tr>");
+    for column in columns {
+        put!(out, "<th scope=\"col\">{column}</th>");
+    }
+    out.push_str("</tr></thead><tbody>\n");
+}

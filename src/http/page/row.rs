@@ -1,0 +1,46 @@
+//! A lock as the pages take it: with its store, whether it was read lately, and the signals that are up.
+
+use crate::expose::standing;
+use crate::view::{LockView, Signal, StoreView, View};
+
+/// A lock to show.
+pub struct Row<'a> {
+    /// Its store.
+    pub store: &'a StoreView,
+    /// The lock.
+    pub lock: &'a LockView,
+    /// Whether what the view says of it is about now.
+    pub fresh: bool,
+    /// Signals that are up, the most dangerous first.
+    pub raised: Vec<Signal>,
+}
+
+impl<'a> Row<'a> {
+    fn new(store: &'a StoreView, lock: &'a LockView) -> Self {
+        let raised = standing::raised(store, lock).collect();
+        Self { store, lock, fresh: standing::is_fresh(store, lock), raised }
+    }
+
+    /// A value that is about now; not known when the lock was not read lately.
+    pub fn now<T>(&self, value: Option<T>) -> Option<T> {
+        value.filter(|_| self.fresh)
+    }
+
+    /// Whether it is held now, as far as it is known.
+    pub fn is_held(&self) -> bool {
+        self.fresh && self.lock.held == Some(true)
+    }
+}
+
+/// All locks, in the view's order.
+pub fn all(view: &View) -> Vec<Row<'_>> {
+    let of = |store| move |lock| Row::new(store, lock);
+    view.stores.iter().flat_map(|s| s.locks.iter().map(of(s))).collect()
+}
+
+/// One lock by name.
+pub fn find<'a>(view: &'a View, store: &str, lock: &str) -> Option<Row<'a>> {
+    let store = view.stores.iter().find(|s| &*s.name == store)?;
+    let lock = store.locks.iter().find(|l| &*l.name == lock)?;
+    Some(Row::new(store, lock))
+}

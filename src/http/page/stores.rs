@@ -1,0 +1,81 @@
+//! Stores and their nodes: what answers, what does not and why, and what is known to be missing from the page.
+
+use super::escape::Broken;
+use super::{when, words};
+use crate::view::{NodeView, StoreView};
+
+/// All stores.
+pub fn list(out: &mut String, stores: &[StoreView]) {
+    out.push_str("<h2>Stores</h2>\n");
+    if stores.is_empty() {
+        out.push_str("<p>No store is known yet.</p>\n");
+    }
+    for store in stores {
+        let (class, read) = read(store);
+        put!(out, "<h3>{} <small class=\"{class}\">{read}</small></h3><ul>\n", Broken(&store.name));
+        for node in &store.nodes {
+            node_line(out, node);
+        }
+        out.push_str("</ul>\n");
+        left_out(out, store);
+    }
+}
+
+fn read(store: &StoreView) -> (&'static str, String) {
+    match store.read_age_seconds {
+        _ if store.fresh => ("", "up to date".to_owned()),
+        Some(age) => {
+            let age = when::seconds(age);
+            ("down", format!("not read for {age}: its locks are not known now"))
+        }
+        None => ("down", "not read yet: its locks are not known".to_owned()),
+    }
+}
+
+fn node_line(out: &mut String, node: &NodeView) {
+    put!(out, "<li>{} ", Broken(&node.addr));
+    match &node.failure {
+        Some((reason, detail, seconds)) => put!(
+            out,
+            "<span class=\"down\">down for {}: {} - </span>{}",
+            when::seconds(*seconds),
+            words::plain(reason.as_str()),
+            Broken(detail)
+        ),
+        None if node.up => out.push_str("<span class=\"up\">up</span>"),
+        None => out.push_str("<span class=\"down\">not read yet</span>"),
+    }
+    if let Some(facts) = &node.facts {
+        put!(
+            out,
+            "<span class=\"dim\">, {}, {} {}</span>",
+            facts.role,
+            Broken(&facts.flavor),
+            Broken(&facts.version)
+        );
+        if facts.restart_unsafe == Some(true) {
+            out.push_str(
+                "<div class=\"down\">restarted without durable data less than the longest lease ago: a holder from \
+                 before may still believe in its lock while another has it</div>",
+            );
+        }
+    }
+    out.push_str("</li>\n");
+}
+
+fn left_out(out: &mut String, store: &StoreView) {
+    match store.ownerless {
+        0 => {}
+        1 => out.push_str(
+            "<p class=\"dim\">1 key matches a pattern and names no owner; it is not shown as a lock.</p>\n",
+        ),
+        n => put!(
+            out,
+            "<p class=\"dim\">{n} keys match a pattern and name no owner; they are not shown as locks.</p>\n"
+        ),
+    }
+    for (reason, n) in store.dropped.iter().filter(|(_, n)| *n > 0) {
+        let locks = words::count(*n, "lock is", "locks are");
+        put!(out, "<p class=\"dim\">{locks} not watched: <code>{}</code>.</p>\n", Broken(reason));
+    }
+}

@@ -1,0 +1,27 @@
+//! The pages of any view that proptest can think of.
+
+use proptest::prelude::*;
+
+use super::{lock, row, status};
+use crate::expose::tests::any_view;
+use crate::expose::{Rendered, SelfFacts};
+use crate::http::tests::support::only_our_tags;
+use crate::observe::Mono;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn any_view_has_pages_of_our_own_markup(view in any_view::views()) {
+        let own = SelfFacts::new(std::time::Duration::from_secs(2), 0.0);
+        let snapshot = Rendered::new(std::sync::Arc::new(view), own);
+        let now = Mono::from_secs_f64(1000.5);
+        let page = status::render(&snapshot, "/metrics", now);
+        only_our_tags(&page);
+        let rows = row::all(snapshot.view());
+        prop_assert_eq!(page.matches("href=\"/locks/").count(), rows.len(), "each lock once");
+        for row in &rows {
+            only_our_tags(&lock::render(&snapshot, row, now));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The page of one lock.
+
+use super::support::{Setup, get, links, only_our_tags, words_of};
+use crate::expose::example::{HOSTILE, lock_named};
+use crate::view::{Aspect, BlindReason, Signal, TransitionView};
+
+#[tokio::test]
+async fn it_has_everything_that_is_known() {
+    let server = Setup::example().start().await;
+    let answer = server.ask(&get("/locks/main/orders")).await;
+    assert_eq!(answer.status, 200);
+    let status = server.ask(&get("/")).await;
+    for header in ["content-security-policy", "content-type", "cache-control", "referrer-policy"] {
+        assert_eq!(answer.header(header), status.header(header));
+        assert!(!answer.header(header).is_empty());
+    }
+    let page = answer.text();
+    only_our_tags(&page);
+    assert!(page.contains("http-equiv=\"refresh\"") && !page.contains("src="));
+    let text = words_of(&page);
+    for part in [
+        "main/orders",
+        "lock:orders",
+        "orders-1, token 0123456789ab, frozen",
+        "pid 4711 on host-a",
+        "\n33 s\n",
+        "\n43 s ago\n",
+        "\n8.5 s ago\n",
+        "\n22 s / 30 s\n",
+        "\nconfig\n",
+        "2026-09-21 14:13:41 UTC",
+        "64 % of the lease",
+        "10.0.0.6:6379: expired by clock",
+        "orders-2: released it",
+        "renewals: too few seen to know their habit",
+        "stopped 1",
+        "holder stale 1",
+        "acquired",
+        "by orders-1",
+        "2026-09-21 14:11:47 UTC",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(links(&page, "/api/v1/locks/"), ["main/orders"]);
+}
+
+#[tokio::test]
+async fn every_signal_is_there_with_what_it_means() {
+    let server = Setup::example().start().await;
+    let page = server.ask(&get("/locks/main/orders")).await.text();
+    let rows: Vec<String> = page.split("</tr>").map(words_of).collect();
+    for signal in Signal::ALL {
+        let name = format!("dlock_{}\n", signal.as_str());
+        let row = rows.iter().find(|r| r.contains(&name)).unwrap_or_else(|| panic!("{name}"));
+        let now = match signal {
+            Signal::HolderStale | Signal::RenewalAfterLostLiveness => "\nup\n",
+            Signal::RenewalOverdue => "\nnot judged\n",
+            _ => "\nnot up\n",
+        };
+        assert!(row.contains(now), "{row}");
+        assert!(row.trim_end().ends_with('.'), "a sentence says what it means: {row}");
+    }
+}
+
+#[tokio::test]
+async fn transitions_are_there_newest_first() {
+    let mut setup = Setup::example();
+    let lock = lock_named(&mut setup.view, "orders");
+    let at = |age_seconds, what| TransitionView { age_seconds, what, detail: "<i>".into() };
+    lock.transitions = vec![at(93.0, "acquired"), at(33.0, "holder_stale"), at(1.0, "cleared")];
+    let page = setup.start().await.ask(&get("/locks/main/orders")).await.text();
+    only_our_tags(&page);
+    let (_, table) = page.split_once("What happened last").unwrap();
+    let text = words_of(table);
+    let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} in {text}"));
+    assert!(place("cleared") < place("holder_stale") && place("holder_stale") < place("acquired"));
+    // A signal that is up says since when, as far as its rise is remembered.
+    assert!(words_of(&page).contains("\nup for 33 s\n"), "{page}");
+}
+
+#[tokio::test]
+async fn hostile_names_are_text_there_too() {
+    let mut setup = Setup::example();
+    lock_named(&mut setup.view, HOSTILE).token_host = Some("</dd><script>".into());
+    let server = setup.start().await;
+    let status = server.ask(&get("/")).await.text();
+    let link = links(&status, "/locks/").into_iter().find(|l| l.contains("script")).unwrap();
+    let page = server.ask(&get(&format!("/locks/{link}"))).await;
+    assert_eq!(page.status, 200);
+    only_our_tags(&page.text());
+    assert!(page.text().contains("&lt;script&gt;alert(&#39;x&#39;)"), "{}", page.text());
+}
+
+#[tokio::test]
+async fn an_unknown_lock_has_a_page_that_says_so() {
+    let server = Setup::example().start().await;
+    let long = "a".repeat(4000);
+    for (store, lock) in [
+        ("main", "nothing"),
+        ("nothing", "orders"),
+        ("main", "%3Cscript%3Ex"),
+        ("main", "%E2%80%AEabc"),
+        ("main", &long),
+    ] {
+        let answer = server.ask(&get(&format!("/locks/{store}/{lock}"))).await;
+        assert_eq!(answer.status, 404, "{lock}");
+        assert!(answer.header("content-security-policy").starts_with("default-src 'none'"));
+        let page = answer.text();
+        only_our_tags(&page);
+        assert!(page.contains("No such lock") && page.contains("href=\"/\""), "{page}");
+        assert!(page.len() < 3000 && !page.contains('\u{202e}'), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_now_is_said_about_a_lock_that_was_not_read_lately() {
+    let server = Setup::example().start().await;
+    for path in ["/locks/main/unread", "/locks/spare/left"] {
+        let text = words_of(&server.ask(&get(path)).await.text());
+        for part in ["was not read lately", "not known now", "Last seen holder", "orders-1"] {
+            assert!(text.contains(part), "{path}: {part} in {text}");
+        }
+        for part in ["\n43 s ago\n", "\n8.5 s ago\n", "\nup", "\nnot up\n", "frozen\n"] {
+            assert!(!text.contains(part), "{path}: {part:?} in {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_judged_is_there_with_what_to_configure() {
+    let mut setup = Setup::example();
+    lock_named(&mut setup.view, "orders").blind = vec![
+        (Aspect::Heartbeat, BlindReason::NotConfigured),
+        (Aspect::Heartbeat, BlindReason::NoHistory),
+    ];
+    let server = setup.start().await;
+    let text = words_of(&server.ask(&get("/locks/main/orders")).await.text());
+    assert!(text.contains("heartbeat: not configured (see workers)"), "{text}");
+    assert!(text.contains("heartbeat: no beat seen yet"), "{text}");
+}
+
+#[tokio::test]
+async fn an_old_snapshot_is_marked_there_too() {
+    let server = Setup::too_old().start().await;
+    let text = server.ask(&get("/locks/main/orders")).await.text();
+    assert!(text.contains("This snapshot is 21 s old"), "{text}");
+}

@@ -1,0 +1,67 @@
+//! What the status page says of stores, of their nodes, and of its own snapshot.
+
+use super::support::{Setup, get, words_of};
+
+async fn words(setup: Setup) -> String {
+    words_of(&setup.start().await.ask(&get("/")).await.text())
+}
+
+#[tokio::test]
+async fn a_node_that_is_down_says_for_how_long_and_why() {
+    let text = words(Setup::example()).await;
+    let line = "/run/redis.sock down for 12 s: auth - AUTH was answered by &#39;WRONGPASS &lt;b&gt;no&lt;/b&gt;";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("10.0.0.5:6379 up, master, redis 7.0.15"), "{text}");
+
+    let mut setup = Setup::example();
+    setup.view.stores[1].nodes[0].failure = None;
+    let text = words(setup).await;
+    assert!(text.contains("/run/redis.sock not read yet"), "{text}");
+}
+
+#[tokio::test]
+async fn a_store_says_whether_its_locks_are_up_to_date() {
+    let text = words(Setup::example()).await;
+    assert!(text.contains("main up to date"), "{text}");
+    assert!(text.contains("spare not read for 34 s: its locks are not known now"), "{text}");
+
+    let mut setup = Setup::example();
+    setup.view.stores[1].read_age_seconds = None;
+    let text = words(setup).await;
+    assert!(text.contains("spare not read yet"), "{text}");
+}
+
+#[tokio::test]
+async fn an_unsafe_restart_is_told_in_words() {
+    let mut setup = Setup::example();
+    assert!(!words(Setup::example()).await.contains("restarted"));
+    setup.view.stores[0].nodes[0].facts.as_mut().unwrap().restart_unsafe = Some(true);
+    let text = words(setup).await;
+    assert!(text.contains("restarted without durable data less than the longest lease"), "{text}");
+}
+
+#[tokio::test]
+async fn keys_and_locks_that_are_not_shown_are_counted() {
+    let mut setup = Setup::example();
+    setup.view.stores[1].ownerless = 1;
+    setup.view.stores[1].dropped = vec![("max_locks", 0)];
+    let text = words(setup).await;
+    for line in [
+        "3 keys match a pattern and name no owner; they are not shown as locks.",
+        "1 key matches a pattern and names no owner; it is not shown as a lock.",
+        "4 locks are not watched: max_locks.",
+    ] {
+        assert_eq!(text.matches(line).count(), 1, "{line} in {text}");
+    }
+    let mut setup = Setup::example();
+    setup.view.stores.iter_mut().for_each(|s| s.ownerless = 0);
+    assert!(!words(setup).await.contains("names no owner"));
+}
+
+#[tokio::test]
+async fn the_snapshot_has_a_time_and_an_age() {
+    let text = words(Setup::example()).await;
+    assert!(text.contains("Snapshot of 2026-09-21 14:13:20 UTC, "), "{text}");
+    let text = words(Setup::too_old()).await;
+    assert!(text.contains("14:13:20 UTC, 21 s old."), "{text}");
+}
