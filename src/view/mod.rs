@@ -13,7 +13,7 @@ pub use build::Instant;
 pub use coverage::BLIND;
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
-use crate::config::SeriesTier;
+pub use crate::config::SeriesTier;
 pub use crate::derive::{
     Aspect, BlindReason, DivergenceKind, Evidence, LeaseSource, Liveness, LivenessSource, Signal,
 };

@@ -96,7 +96,7 @@ families! { LOCKS:
         "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry, \
          expired_by_clock. Absent otherwise.";
     CONFIRMATIONS = Counter Core "dlock_replica_confirmations_total" ["store", "addr"]
-        "Comparisons of a lock on this replica with its primary that were tried after a difference was seen.";
+        "Comparisons of a lock on this replica with its primary that were tried.";
     CONFIRM_UNKNOWN = Counter Core "dlock_replica_confirm_unknown_total" ["store", "addr"]
         "Such comparisons that could not be decided in time.";
 }

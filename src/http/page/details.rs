@@ -4,8 +4,7 @@ use super::escape::Broken;
 use super::frame::UNKNOWN;
 use super::row::Row;
 use super::{facts, when, words};
-use crate::config::SeriesTier;
-use crate::view::{LockView, Signal};
+use crate::view::{LockView, SeriesTier, Signal};
 
 /// The lists.
 pub fn lists(out: &mut String, row: &Row<'_>) {
