@@ -224,6 +224,11 @@ mod tests {
             "MULTI TIME MGET a b PEXPIRETIME a PEXPIRETIME b ROLE EXEC"
         );
         assert_eq!(packed.replies, 7);
+        let plain = Dialect { multi: false, ..NEW };
+        let packed = pack(Form::Text, plain, keys.into_iter());
+        let text = String::from_utf8(packed.bytes).unwrap();
+        assert!(!text.contains("MULTI") && !text.contains("EXEC\r"), "{text}");
+        assert_eq!((packed.replies, text.matches("TIME\r").count()), (6, 4), "TIME after it too");
         let old = pack(
             Form::Long,
             Dialect { absolute: false, role: false, multi: true },
