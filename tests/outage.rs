@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Exporter, Latencies, Metrics, RedisServer, SLACK, WorkerSetup};
+use crate::support::{Exporter, Latencies, Metrics, RedisServer, SLACK, WorkerSetup, wait_until};
 
 const POLL: Duration = Duration::from_millis(500);
 const RESPONSE: Duration = Duration::from_secs(1);
@@ -110,6 +110,54 @@ fn a_server_that_refuses_the_password() {
         s.cmd(&["ACL", "SETUSER", "dlock", "resetpass", ">watch-only"]);
     };
     survives(refuse, &["auth"], accept);
+}
+
+#[test]
+fn a_server_without_memory_is_read_on() {
+    let server = RedisServer::start();
+    let mut exporter = Exporter::start(&config(&server));
+    // Renews by PEXPIRE, which such a server still does.
+    let _worker = WorkerSetup::new(&server, "orders-1", "lock:orders")
+        .lease(30.0, 1.0)
+        .beat_every(0.0)
+        .start();
+    let lost = |m: &Metrics| {
+        let left = m.value("dlock_lease_remaining_seconds", LOCK);
+        up(m) != Some(1.0)
+            || !m.is("dlock_lock_held", LOCK, 1.0)
+            || !left.is_some_and(|left| (20.0..=30.0).contains(&left))
+            || m.sum("dlock_exporter_poll_failures_total", &[]) > 0.0
+            || m.sum("dlock_lease_ends_total", LOCK) > 0.0
+    };
+    let renewals = |m: &Metrics| m.sum("dlock_lease_renewals_total", LOCK);
+    exporter
+        .wait_for("dlock_lock_held 1", Duration::from_secs(15), |m| !lost(m) && renewals(m) >= 2.0);
+
+    server.cmd(&["CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1"]);
+    let before = renewals(&exporter.metrics());
+    assert!(server.try_cmd(&["SET", "lock:other", "x"]).is_err(), "it has memory");
+    exporter.never("a lock that cannot be read", POLL * 8, lost);
+    exporter.wait_for("dlock_lease_renewals_total goes on", Duration::from_secs(10), |m| {
+        renewals(m) >= before + 3.0
+    });
+    // A write of another kind shows too.
+    server.cmd(&["DEL", "lock:orders"]);
+    exporter.wait_for("dlock_lock_held 0", Duration::from_secs(10), |m| {
+        m.is("dlock_lock_held", LOCK, 0.0)
+    });
+
+    server.cmd(&["CONFIG", "SET", "maxmemory", "0"]);
+    exporter.wait_for("dlock_lock_held 1", Duration::from_secs(15), |m| {
+        m.is("dlock_lock_held", LOCK, 1.0)
+    });
+    wait_until("it is told that memory is back", Duration::from_secs(15), || {
+        exporter.log().contains("has memory again").then_some(())
+    });
+    let log = exporter.log();
+    for told in ["is out of memory", "has memory again"] {
+        assert_eq!(log.matches(told).count(), 1, "{told}: {log}");
+    }
+    assert_eq!(up(&exporter.metrics()), Some(1.0));
 }
 
 #[test]

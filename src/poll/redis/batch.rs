@@ -1,5 +1,6 @@
 //! The transactions that sweeps are made of: how one is written for a group of keys, and what its reply holds. Pure. All
-//! keys of a batch are of one form, because each form is read by its own commands.
+//! keys of a batch are of one form, because each form is read by its own commands. A server without memory for
+//! transactions gets the same commands without the brackets around them (see `memory`).
 
 use super::ability::{Abilities, Ability};
 use super::codec::{Item, Walk};
@@ -51,6 +52,8 @@ pub struct Dialect {
     pub absolute: bool,
     /// `ROLE`.
     pub role: bool,
+    /// `MULTI` and `EXEC`.
+    pub multi: bool,
 }
 
 impl Dialect {
@@ -59,7 +62,14 @@ impl Dialect {
         Self {
             absolute: abilities.of("pexpiretime") == Ability::Works,
             role: abilities.of("role") == Ability::Works,
+            multi: true,
         }
+    }
+
+    /// Whether the time is read after the expiries too: before 7.2 the clock runs on inside a transaction, and outside of
+    /// one keys expire between any two commands.
+    fn times_twice(self) -> bool {
+        !self.absolute || !self.multi
     }
 
     /// The command for a key's expiry.
@@ -68,16 +78,16 @@ impl Dialect {
     }
 }
 
-/// A packed transaction.
+/// A packed batch.
 #[derive(Clone, Debug, Default)]
 pub struct Packed {
     /// The request.
     pub bytes: Vec<u8>,
-    /// Replies it will have, the last of which is that of `EXEC`.
+    /// Replies it will have; of a transaction the last is that of `EXEC`.
     pub replies: usize,
 }
 
-/// Packs the transaction over keys of one form.
+/// Packs the batch over keys of one form.
 pub fn pack<'a, K>(form: Form, dialect: Dialect, keys: K) -> Packed
 where
     K: Iterator<Item = &'a [u8]> + Clone,
@@ -89,7 +99,9 @@ where
         pack::command(&mut bytes, args);
         replies += 1;
     };
-    add(&[b"MULTI"]);
+    if dialect.multi {
+        add(&[b"MULTI"]);
+    }
     add(&[b"TIME"]);
     for column in form.columns() {
         for key in keys.clone() {
@@ -109,15 +121,16 @@ where
     };
     if form != Form::Denied {
         keys.for_each(|key| add(&[dialect.expiry().as_bytes(), key]));
-        if !dialect.absolute {
-            // Before 7.2 the clock runs on inside a transaction.
+        if dialect.times_twice() {
             add(&[b"TIME"]);
         }
     }
     if dialect.role {
         add(&[b"ROLE"]);
     }
-    add(&[b"EXEC"]);
+    if dialect.multi {
+        add(&[b"EXEC"]);
+    }
     Packed { bytes, replies }
 }
 
@@ -129,11 +142,11 @@ pub fn member_of(form: Form, count: usize, index: usize) -> Option<usize> {
     (count > 0 && place < columns * count).then(|| place % count)
 }
 
-/// The reply to `EXEC`, opened.
+/// The reply to `EXEC`, opened; or what it would have been.
 pub struct Exec<'a> {
     /// `TIME`.
     pub time: ServerTime,
-    /// `TIME` after the expiries were read, if they are what remains.
+    /// `TIME` after the expiries were read, where it may have moved on.
     pub until: ServerTime,
     /// `ROLE`.
     pub role: Role,
@@ -145,7 +158,7 @@ pub struct Exec<'a> {
     pub heads: Walk<'a>,
 }
 
-/// Opens the reply of a transaction over `count` keys and puts their expiries, as the server wrote them, into `expiries`;
+/// Opens the reply of a batch over `count` keys and puts their expiries, as the server wrote them, into `expiries`;
 /// `None` there is an answer that is no number.
 pub fn open<'a>(
     form: Form,
@@ -156,7 +169,9 @@ pub fn open<'a>(
 ) -> Result<Exec<'a>, Failure> {
     let bad = || Failure::unexpected("EXEC");
     expiries.clear();
-    walk.many().ok_or_else(bad)?;
+    if dialect.multi {
+        walk.many().ok_or_else(bad)?;
+    }
     let time = facts::time(&mut walk)?;
     let mut values = walk.clone();
     let mut heads = walk.clone();
@@ -181,9 +196,9 @@ pub fn open<'a>(
             });
         }
     }
-    let until = match form == Form::Denied || dialect.absolute {
-        true => time,
-        false => facts::time(&mut walk)?,
+    let until = match form != Form::Denied && dialect.times_twice() {
+        true => facts::time(&mut walk)?,
+        false => time,
     };
     let (role, offset) = match dialect.role {
         true => role::read(&mut walk).ok_or_else(bad)?,
@@ -196,7 +211,7 @@ pub fn open<'a>(
 mod tests {
     use super::*;
 
-    const NEW: Dialect = Dialect { absolute: true, role: true };
+    const NEW: Dialect = Dialect { absolute: true, role: true, multi: true };
 
     #[test]
     fn a_batch_is_one_transaction() {
@@ -209,7 +224,16 @@ mod tests {
             "MULTI TIME MGET a b PEXPIRETIME a PEXPIRETIME b ROLE EXEC"
         );
         assert_eq!(packed.replies, 7);
-        let old = pack(Form::Long, Dialect { absolute: false, role: false }, keys.into_iter());
+        let plain = Dialect { multi: false, ..NEW };
+        let packed = pack(Form::Text, plain, keys.into_iter());
+        let text = String::from_utf8(packed.bytes).unwrap();
+        assert!(!text.contains("MULTI") && !text.contains("EXEC\r"), "{text}");
+        assert_eq!((packed.replies, text.matches("TIME\r").count()), (6, 4), "TIME after it too");
+        let old = pack(
+            Form::Long,
+            Dialect { absolute: false, role: false, multi: true },
+            keys.into_iter(),
+        );
         assert_eq!(old.replies, 2 + 6 + 1 + 1);
     }
 
@@ -230,7 +254,7 @@ mod tests {
     #[test]
     fn a_reply_is_opened_by_columns() {
         let frame = b"*7\r\n*2\r\n$1\r\n5\r\n$1\r\n7\r\n:3\r\n-WRONGTYPE\r\n$1\r\nx\r\n-WRONGTYPE\r\n:-1\r\n:9\r\n";
-        let dialect = Dialect { absolute: true, role: false };
+        let dialect = Dialect { absolute: true, role: false, multi: true };
         let mut expiries = Vec::new();
         let mut exec = open(Form::Long, dialect, 2, Walk::new(frame), &mut expiries).unwrap();
         assert_eq!((exec.time, exec.role), (ServerTime(5_000_007), Role::Unknown));

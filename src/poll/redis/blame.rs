@@ -1,4 +1,5 @@
-//! Why a server aborted a transaction: the replies at queueing say which command, and so which key, it refused.
+//! Why a server aborted a transaction: the replies at queueing say which command, and so which key, it refused. Outside of
+//! a transaction the same errors are the replies themselves.
 
 use super::batch::{Dialect, Form, member_of};
 use super::codec::Item;
@@ -6,7 +7,7 @@ use super::conn::Conn;
 use super::failure::{Failure, first_word, is_noperm, is_noperm_command, is_not_ready};
 use crate::observe::lock::Unreadable;
 
-/// Who is to blame for an aborted transaction.
+/// Who is to blame for a refused batch.
 #[derive(Debug, PartialEq)]
 pub struct Blame {
     /// Keys by their place in the batch.
@@ -17,18 +18,31 @@ pub struct Blame {
     pub general: Unreadable,
 }
 
-/// Looks at the replies before that of `EXEC`, which is the reply `last`. An error that is about no key at all is a
-/// failure of the node.
+/// Whether the server refused a batch or a part of it. That a key is of another type is no refusal.
+pub fn is_refused(conn: &Conn, dialect: Dialect, replies: usize) -> bool {
+    if dialect.multi {
+        return !matches!(conn.walk(replies.saturating_sub(1)).next(), Some(Item::Many(_)));
+    }
+    (0..replies).any(|i| matches!(conn.walk(i).next(), Some(Item::Error(e)) if !is_wrong_type(e)))
+}
+
+/// Looks at the replies to a refused batch. An error that is about no key at all is a failure of the node.
 pub fn blame(
     conn: &Conn,
     form: Form,
     dialect: Dialect,
     count: usize,
-    last: usize,
+    replies: usize,
 ) -> Result<Blame, Failure> {
     let mut found = Blame { keys: Vec::new(), command: None, general: Unreadable::Unexpected };
-    for index in 0..=last {
-        let Some(Item::Error(error)) = conn.walk(index).next() else { continue };
+    // Places are those in a transaction: without one there is none at the first and none at the last.
+    let shift = usize::from(!dialect.multi);
+    let last = (replies + 2 * shift).saturating_sub(1);
+    for index in shift..replies + shift {
+        let Some(Item::Error(error)) = conn.walk(index - shift).next() else { continue };
+        if !dialect.multi && is_wrong_type(error) {
+            continue;
+        }
         if is_not_ready(error) || first_word(error) == b"NOAUTH" {
             return Err(Failure::server("a read", error));
         }
@@ -63,6 +77,10 @@ pub fn blame(
         }
     }
     Ok(found)
+}
+
+fn is_wrong_type(error: &[u8]) -> bool {
+    first_word(error) == b"WRONGTYPE"
 }
 
 /// What follows "because of:" in an `EXECABORT`.

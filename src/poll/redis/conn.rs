@@ -107,6 +107,13 @@ impl Conn {
         Walk::new(self.reply(index))
     }
 
+    /// Walks the replies to all commands of the request as if they were one; `None` if a push came between them.
+    pub fn walk_all(&self) -> Option<Walk<'_>> {
+        let (from, to) = (self.frames.first()?.0, self.frames.last()?.1);
+        let whole: usize = self.frames.iter().map(|(from, to)| to - from).sum();
+        self.buf.get(from..to).filter(|all| all.len() == whole).map(Walk::new)
+    }
+
     /// One command and its reply as redis-rs parses it, errors included as values.
     pub async fn call(&mut self, args: &[&[u8]]) -> Result<(redis::Value, Span), Failure> {
         let mut request = Vec::new();

@@ -113,7 +113,7 @@ fn classify(error: &[u8]) -> (FailReason, &'static str) {
         b"CLUSTERDOWN" => (FailReason::NotReady, "the cluster does not serve; waiting"),
         b"OOM" => (
             FailReason::NotReady,
-            "the server is at its maxmemory and refuses transactions, and with them writes such as renewals",
+            "the server is at its maxmemory and refuses even reads; does a proxy stand between?",
         ),
         b"TRYAGAIN" => (FailReason::NotReady, "the cluster moves this slot; waiting"),
         _ if is_full(error) => (FailReason::NotReady, "the server is at its maxclients; waiting"),

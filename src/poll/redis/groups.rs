@@ -4,14 +4,15 @@ use super::batch::{self, Dialect, Form, Packed};
 use super::slot::Slot;
 use super::slots::Slots;
 
-/// Keys of one form that share a transaction.
+/// Keys of one form that share a request.
 #[derive(Default)]
 pub struct Batch {
     /// Their places in [`Slots`].
     pub members: Vec<u32>,
     /// The request.
     pub packed: Packed,
-    stale: bool,
+    /// What the request was packed for; `None` if its members have changed since.
+    packed_for: Option<Dialect>,
 }
 
 /// All batches of one node.
@@ -32,6 +33,11 @@ impl Groups {
     /// Empty, for batches of at most `limit` keys.
     pub fn new(dialect: Dialect, limit: usize) -> Self {
         Self { dialect, limit: limit.max(1), forms: Default::default() }
+    }
+
+    /// From now on batches are packed for another dialect.
+    pub fn speak(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
     }
 
     /// What the batches are packed for.
@@ -78,7 +84,7 @@ impl Groups {
         };
         let batch = group.batches.get_mut(index)?;
         batch.members.push(place);
-        batch.stale = true;
+        batch.packed_for = None;
         Some(index)
     }
 
@@ -88,7 +94,7 @@ impl Groups {
         let Some(batch) = group.batches.get_mut(index) else { return };
         if let Some(at) = batch.members.iter().position(|m| *m == place) {
             batch.members.swap_remove(at);
-            batch.stale = true;
+            batch.packed_for = None;
             if !group.open.contains(&index) {
                 group.open.push(index);
             }
@@ -100,9 +106,9 @@ impl Groups {
         let dialect = self.dialect;
         let batch = self.group_mut(form).and_then(|g| g.batches.get_mut(index));
         let mut batch = batch.map(std::mem::take).unwrap_or_default();
-        if batch.stale {
+        if batch.packed_for != Some(dialect) {
             batch.packed = pack(form, dialect, &batch.members, slots);
-            batch.stale = false;
+            batch.packed_for = Some(dialect);
         }
         batch
     }
@@ -123,7 +129,7 @@ impl Groups {
     }
 }
 
-/// Packs a transaction over some keys.
+/// Packs a batch of some keys.
 pub fn pack(form: Form, dialect: Dialect, members: &[u32], slots: &Slots) -> Packed {
     let key = |place: &u32| slots.get(*place).map_or(&[][..], |s: &Slot| s.watched.key.as_slice());
     batch::pack(form, dialect, members.iter().map(key))

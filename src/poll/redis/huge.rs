@@ -28,10 +28,14 @@ impl Sweeper {
     ) -> Result<Span, Failure> {
         let Err(failure) = &exchanged else { return exchanged };
         let (whole, part) = conn.partial();
-        if form != Form::Hash || whole + 1 != packed.replies {
-            return exchanged;
-        }
-        let found = sizes(part, members.len());
+        let found = match (form, self.groups.dialect().multi) {
+            (Form::Hash, true) if whole + 1 == packed.replies => sizes(part, members.len()),
+            // Each hash has a reply of its own, after that to TIME.
+            (Form::Hash, false) => (1..=members.len().min(whole))
+                .map(|i| if i < whole { (conn.reply(i).len(), true) } else { (part.len(), false) })
+                .collect(),
+            _ => return exchanged,
+        };
         for (place, (size, is_whole)) in members.iter().zip(found) {
             // What is announced as larger than any reply may be has not come at all.
             let refused = !is_whole && failure.reason == FailReason::Protocol;

@@ -3,7 +3,7 @@
 //!
 //! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`).
 //! * `node`: connects and reconnects; `session`: what is done over a connection, and when.
-//! * `sweep` with `slot`, `groups`, `batch`, `typing`, `refusal`: how keys are read.
+//! * `sweep` with `slot`, `groups`, `batch`, `typing`, `refusal`, `memory`: how keys are read.
 //! * `facts`, `scan`, `parts`: the other reads.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
@@ -24,6 +24,7 @@ mod huge;
 mod info;
 mod keys;
 mod member;
+mod memory;
 mod node;
 mod pack;
 mod parts;

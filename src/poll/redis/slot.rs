@@ -2,6 +2,7 @@
 //! comparison and no decoding. Pure.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::batch::{Form, HEAD, MAX_FIELDS};
 use super::codec::{Item, Walk};
@@ -9,7 +10,7 @@ use super::huge::MAX_HASH;
 use super::keys::WatchedKey;
 use crate::format::{self, Raw};
 use crate::observe::lock::{Shape, Unreadable};
-use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime};
+use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime, Span};
 
 /// Two expiries made of `TIME` + `PTTL` this far apart are the same one: both are rounded to a millisecond.
 const SAME_EXPIRY_MICROS: i64 = 2_000;
@@ -154,7 +155,9 @@ impl Slot {
                 return Some(Outcome::Moved(found, Form::Opaque));
             }
             (Form::Hash, Item::Many(n), _) if n > 0 => self.hash(raw, expiry, stamp)?,
-            (Form::Opaque, Item::Simple(b"string"), _) => return Some(Outcome::Retype),
+            // It came after its value was read and before its expiry was; MGET says nil then, as below.
+            (Form::Hash, Item::Many(_), _) => return Some(Outcome::Retype),
+            (Form::Opaque, Item::Simple(b"string" | b"none"), _) => return Some(Outcome::Retype),
             (Form::Opaque, Item::Simple(kind), _) => {
                 self.opaque(kind, shape_of_type(kind), expiry, stamp)
             }
@@ -164,6 +167,21 @@ impl Slot {
             _ => Found::Unreadable(Unreadable::Unexpected),
         };
         Some(Outcome::Found(found))
+    }
+
+    /// Notes whether the key is there. True each time a found key was away for the whole of `retain`.
+    pub fn note_absence(&mut self, read: &Found, span: Span, retain: Duration) -> bool {
+        match (read, self.absent_since) {
+            (Found::Absent, None) => self.absent_since = Some(span.done),
+            (Found::Absent, Some(since)) => {
+                if self.watched.found && span.sent.since(since) >= retain {
+                    self.absent_since = Some(span.done);
+                    return true;
+                }
+            }
+            _ => self.absent_since = None,
+        }
+        false
     }
 
     fn string(

@@ -8,8 +8,7 @@ use tracing::info;
 
 use super::ability::{Abilities, RETRY_REFUSED};
 use super::batch::{self, Dialect, Form};
-use super::blame::{Blame, blame};
-use super::codec::Item;
+use super::blame::{Blame, blame, is_refused};
 use super::conn::Conn;
 use super::failure::Failure;
 use super::groups::{Groups, pack};
@@ -18,7 +17,7 @@ use super::slot::{Outcome, Slot, Stamp};
 use super::slots::Slots;
 use crate::clock;
 use crate::observe::lock::Unreadable;
-use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, Span, label};
+use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, label};
 
 /// The keys of one node and how they are read.
 pub struct Sweeper {
@@ -36,12 +35,14 @@ pub struct Sweeper {
     /// How long a found key may be away, and those that were away so long.
     retain: Duration,
     gone: Vec<KeyId>,
+    /// The server is out of memory; when a transaction was last tried in vain.
+    pub(super) starved: Option<Mono>,
 }
 
 impl Sweeper {
     /// No keys yet.
     pub fn new(node: NodeRef, retain: Duration) -> Self {
-        let dialect = Dialect { absolute: false, role: false };
+        let dialect = Dialect { absolute: false, role: false, multi: true };
         Self {
             node,
             connection: 0,
@@ -53,13 +54,15 @@ impl Sweeper {
             retry_refused: false,
             retain,
             gone: Vec::new(),
+            starved: None,
         }
     }
 
     /// A new connection, perhaps to another server: all types are asked for again, what was refused stays refused.
     pub fn connected(&mut self, connection: u64, dialect: Dialect, limit: usize) {
         self.connection = connection;
-        self.groups = Groups::new(dialect, limit);
+        let multi = self.starved.is_none();
+        self.groups = Groups::new(Dialect { multi, ..dialect }, limit);
         self.untyped.clear();
         self.moves.clear();
         let places: Vec<u32> = self.slots.places().collect();
@@ -102,6 +105,7 @@ impl Sweeper {
 
     /// The batches of a sweep that begins now; gives what was refused long ago another try.
     pub fn plan(&mut self) -> Vec<(Form, usize)> {
+        self.note_memory();
         let now = clock::mono();
         let at_once = std::mem::take(&mut self.retry_refused);
         let due = |since: Mono| at_once || now.since(since) >= RETRY_REFUSED;
@@ -126,6 +130,7 @@ impl Sweeper {
         abilities: &mut Abilities,
         (form, index): (Form, usize),
     ) -> Result<Vec<BatchRead>, Failure> {
+        self.try_transaction(conn).await?;
         let batch = self.groups.take(form, index, &self.slots);
         let mut reads = Vec::with_capacity(1);
         let done = match batch.members.is_empty() {
@@ -198,7 +203,7 @@ impl Sweeper {
         }
     }
 
-    /// One transaction. If the server aborted it, says whose fault that was.
+    /// One batch. If the server refused it, says whose fault that was.
     pub(super) async fn transact(
         &mut self,
         conn: &mut Conn,
@@ -207,15 +212,17 @@ impl Sweeper {
         packed: &batch::Packed,
         reads: &mut Vec<BatchRead>,
     ) -> Result<Option<Blame>, Failure> {
+        let (span, replies) = self.ask_batch(conn, form, members, packed).await?;
         let dialect = self.groups.dialect();
-        let exchanged = conn.exchange(&packed.bytes, packed.replies).await;
-        let span = self.find_huge(conn, form, members, packed, exchanged)?;
-        let last = packed.replies.saturating_sub(1);
-        if !matches!(conn.walk(last).next(), Some(Item::Many(_))) {
-            return blame(conn, form, dialect, members.len(), last).map(Some);
+        if is_refused(conn, dialect, replies) {
+            return blame(conn, form, dialect, members.len(), replies).map(Some);
         }
+        let walk = match dialect.multi {
+            true => conn.walk(replies.saturating_sub(1)),
+            false => conn.walk_all().ok_or_else(|| Failure::unexpected("a read"))?,
+        };
         let count = if form == Form::Denied { 0 } else { members.len() };
-        let mut exec = batch::open(form, dialect, count, conn.walk(last), &mut self.expiries)?;
+        let mut exec = batch::open(form, dialect, count, walk, &mut self.expiries)?;
         let stamp = Stamp { time: exec.time, until: exec.until, absolute: dialect.absolute };
         let mut found = Vec::with_capacity(members.len());
         for (i, place) in members.iter().enumerate() {
@@ -242,14 +249,17 @@ impl Sweeper {
             if slot.denied.take().is_some() {
                 info!(key = %label::text(&slot.watched.key), node = %self.node.addr, "key can be read again");
             }
-            note_absence(slot, &read, span, self.retain, &mut self.gone);
+            if slot.note_absence(&read, span, self.retain) {
+                self.gone.push(key);
+            }
             found.push(KeyRead { key, found: read });
         }
         reads.push(BatchRead {
             node: self.node.clone(),
             connection: self.connection,
             span,
-            time: exec.time,
+            // What is absent outside of a transaction may have expired after the first.
+            time: if dialect.multi { exec.time } else { exec.until },
             role: exec.role,
             offset: exec.offset,
             reads: found,
@@ -283,25 +293,5 @@ impl Sweeper {
             Form::Hash => abilities.worked("hgetall"),
             _ => {}
         }
-    }
-}
-
-/// Remembers since when a found key is away.
-fn note_absence(
-    slot: &mut Slot,
-    read: &Found,
-    span: Span,
-    retain: Duration,
-    gone: &mut Vec<KeyId>,
-) {
-    match (read, slot.absent_since) {
-        (Found::Absent, None) => slot.absent_since = Some(span.done),
-        (Found::Absent, Some(since)) => {
-            if slot.watched.found && span.sent.since(since) >= retain {
-                gone.push(slot.watched.id);
-                slot.absent_since = Some(span.done);
-            }
-        }
-        _ => slot.absent_since = None,
     }
 }

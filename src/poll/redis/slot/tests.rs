@@ -103,6 +103,20 @@ fn types_that_are_not_what_we_thought() {
 }
 
 #[test]
+fn what_came_between_its_value_and_its_expiry_is_read_again() {
+    let mut s = slot();
+    let now = stamp(true, 5);
+    for (form, nothing) in
+        [(Form::Text, b"$-1\r\n"), (Form::Hash, b"*0\r\n\0"), (Form::Hash, b"%0\r\n\0")]
+    {
+        assert!(matches!(read(&mut s, form, nothing, b"", 9, now), Outcome::Retype), "{form:?}");
+    }
+    assert!(matches!(read(&mut s, Form::Opaque, b"+none\r\n", b"", 9, now), Outcome::Retype));
+    let went = read(&mut s, Form::Text, b"$2\r\nt1\r\n", b"", -2, now);
+    assert!(matches!(went, Outcome::Found(Found::Absent)));
+}
+
+#[test]
 fn hashes_of_either_protocol() {
     let mut s = slot();
     let now = stamp(true, 5);

@@ -2,6 +2,7 @@
 
 mod acl;
 mod failure;
+mod memory;
 mod nodes;
 mod parts;
 mod reading;
