@@ -8,12 +8,10 @@ use super::batch::{Form, Packed};
 use super::codec::Walk;
 use super::conn::Conn;
 use super::failure::Failure;
+use super::slot::MAX_HASH;
 use super::sweep::Sweeper;
 use crate::observe::node::FailReason;
 use crate::observe::{Span, label};
-
-/// Bytes of a hash that is still read; its length says nothing of the size of its values.
-pub const MAX_HASH: usize = 64 << 10;
 
 impl Sweeper {
     /// If an exchange failed, looks which hashes made its reply too large, or so slow that it was given up: they alone are

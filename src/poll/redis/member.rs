@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::node::{Request, Seen};
+use super::messages::{Request, Seen};
 use crate::observe::node::FailReason;
 use crate::observe::{Mono, Role};
 

@@ -14,6 +14,7 @@ mod batch;
 mod blame;
 pub mod codec;
 mod conn;
+mod context;
 mod dial;
 mod facts;
 mod failure;
@@ -25,6 +26,7 @@ mod info;
 mod keys;
 mod member;
 mod memory;
+mod messages;
 mod node;
 mod pack;
 mod parts;
@@ -37,10 +39,12 @@ mod slots;
 mod store;
 mod supervisor;
 mod sweep;
+mod task;
 mod typing;
 
+pub use context::Settings;
 pub use parts::{PartRequest, PartValue, PartsFailed, PartsReply};
-pub use store::{Settings, StoreHandle, spawn};
+pub use store::{StoreHandle, spawn};
 
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use super::batch::{Form, HEAD, MAX_FIELDS};
 use super::codec::{Item, Walk};
-use super::huge::MAX_HASH;
 use super::keys::WatchedKey;
 use crate::format::{self, Raw};
 use crate::observe::lock::{Shape, Unreadable};
 use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime, Span};
+
+/// Bytes of a hash that is still read; its length says nothing of the size of its values.
+pub const MAX_HASH: usize = 64 << 10;
 
 /// Two expiries made of `TIME` + `PTTL` this far apart are the same one: both are rounded to a millisecond.
 const SAME_EXPIRY_MICROS: i64 = 2_000;

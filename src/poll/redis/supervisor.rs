@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use super::context::{Context, Links, Settings};
 use super::dial::{addr_text, parse_addr};
 use super::keys::{KeyList, Keys};
 use super::member::{Node, Rank};
-use super::node::{NodeTask, Report, Seen};
-use super::store::{Context, Links, Settings};
+use super::messages::{Report, Seen};
+use super::task::NodeTask;
 use crate::clock;
 use crate::config::{RedisAddr, Store};
 use crate::observe::{NodeRef, Observation, Role, StoreId};

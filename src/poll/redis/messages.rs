@@ -1,0 +1,73 @@
+//! What a store and the pollers of its nodes say to each other. Plain data.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::failure::Failure;
+use super::parts::{PartRequest, PartsFailed, PartsReply};
+use crate::observe::node::{FailReason, NodeFacts, Role};
+use crate::observe::{KeyId, Mono};
+
+/// What a node can be asked for.
+pub enum Request {
+    /// Read these keys as near to this instant as possible.
+    Read(Vec<KeyId>, Mono),
+    /// Read `INFO` soon.
+    Facts,
+    /// Try again what was refused: rights may have been granted.
+    RetryRefused,
+    /// Read parts of keys now.
+    Parts(Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>),
+}
+
+/// What a node tells its store.
+pub enum Report {
+    /// Connected; the answer says whether to go on, or that this server is watched already under another address.
+    Up(Arc<str>, Seen, oneshot::Sender<bool>),
+    /// Facts were read again.
+    Facts(Arc<str>, Seen),
+    /// Not connected any more, or still not.
+    Down(Arc<str>, FailReason),
+    /// SCAN saw these keys; whether they are the last of a round.
+    Found(Vec<Vec<u8>>, bool),
+    /// These were away for the whole retention.
+    Gone(Vec<KeyId>),
+}
+
+/// What of a node's facts its store goes by.
+pub struct Seen {
+    /// Role.
+    pub role: Role,
+    /// Identifies the server process.
+    pub run_id: Option<String>,
+    /// Replicas that it announces.
+    pub replicas: Vec<String>,
+    /// The primary that it follows.
+    pub primary: Option<String>,
+}
+
+impl From<&NodeFacts> for Seen {
+    fn from(facts: &NodeFacts) -> Self {
+        Self {
+            role: facts.role,
+            run_id: facts.run_id.clone(),
+            replicas: facts.replicas.iter().map(|(addr, _)| addr.clone()).collect(),
+            primary: facts.primary.clone(),
+        }
+    }
+}
+
+/// Why a session ended.
+pub enum End {
+    /// Nobody needs this node any more.
+    Stop,
+    /// It failed.
+    Failed(Failure),
+}
+
+impl From<Failure> for End {
+    fn from(failure: Failure) -> Self {
+        End::Failed(failure)
+    }
+}
