@@ -78,7 +78,12 @@ impl Workers {
                 w.is_configured = true;
             }
         }
-        self.by_name.retain(|_, w| w.is_configured || !w.holds.is_empty());
+        // A worker without a lock just now keeps its counters, as in `retire`.
+        self.by_name.retain(|_, w| {
+            w.is_configured
+                || !w.holds.is_empty()
+                || (w.group.is_some() && at.since(w.last_held) < retain)
+        });
     }
 
     /// The group that serves a worker.
