@@ -232,8 +232,8 @@ fn it_only_reads() {
     });
     let line = acl_line_of_the_readme();
     let allowed: Vec<&str> = line.split(' ').filter_map(|word| word.strip_prefix('+')).collect();
-    // The sample worker and this test use these.
-    let others = ["set", "eval", "pexpire", "client|setinfo", "acl|log", "info"];
+    // The sample worker, the server's first check and this test use these.
+    let others = ["ping", "get", "set", "eval", "pexpire", "client|setinfo", "acl|log", "info"];
     let (stats, _) = wait_until("commandstats", SOON, || {
         let stats = server.text(&["INFO", "commandstats"]);
         stats.contains("cmdstat_exec:").then_some(stats)

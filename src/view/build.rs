@@ -81,8 +81,10 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     // Of a fresh store: its locks were read one after the other, so that the first may just have become too old.
     let held = locks.iter().filter(|l| l.held == Some(true)).count() as u64;
     let free = locks.iter().filter(|l| l.held == Some(false)).count() as u64;
+    // A signal that no lock can be judged for has no count, not even 0.
     let flagged = Signal::ALL
         .iter()
+        .filter(|s| fresh.clone().any(|l| l.signals.iter().any(|(n, v)| n == *s && v.is_some())))
         .map(|s| {
             let up = fresh.clone().filter(|l| l.signals.contains(&(*s, Some(true)))).count();
             (*s, up as u64)

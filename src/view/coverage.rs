@@ -2,18 +2,18 @@
 
 use super::fresh::is_fresh;
 use super::{Aspect, BlindReason};
-use crate::config::WorkerGroup;
+use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::lock::{Lock, Phase};
 use crate::derive::store::Store;
 use crate::derive::worker::Worker;
 use crate::derive::{Liveness, State};
-use crate::observe::Mono;
 use crate::observe::lock::Unreadable;
 use crate::observe::node::FailReason;
 use crate::observe::worker::ProcessUnknown;
+use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 18] = [
+pub const BLIND: [(Aspect, BlindReason); 19] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Heartbeat, BlindReason::NotConfigured),
@@ -31,6 +31,7 @@ pub const BLIND: [(Aspect, BlindReason); 18] = [
     (Aspect::Lease, BlindReason::Unsupported),
     (Aspect::Lease, BlindReason::Unreachable),
     (Aspect::Renewals, BlindReason::NoHistory),
+    (Aspect::Replicas, BlindReason::Unreachable),
     (Aspect::Hold, BlindReason::ReusableToken),
 ];
 
@@ -50,6 +51,9 @@ pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, Blind
         }
         None => {}
     }
+    if has_lost_replica(state, lock) {
+        lost.push((Aspect::Replicas, BlindReason::Unreachable));
+    }
     // What is known of its holder is of before.
     let Phase::Held(tenure) = &lock.phase else { return lost };
     if lock.unreadable.is_some() {
@@ -61,6 +65,17 @@ pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, Blind
         lost.push((Aspect::Renewals, BlindReason::NoHistory));
     }
     lost
+}
+
+/// Whether a replica of its store cannot be compared: it is away, or its own link to the primary is.
+fn has_lost_replica(state: &State, lock: &Lock) -> bool {
+    let Some(store) = state.stores.get(&lock.store) else { return false };
+    // Locks without the signal need no series that explains why it is absent.
+    lock.rules.series == SeriesTier::Full
+        && store.nodes.values().any(|n| match n.role {
+            Role::Replica { linked } => n.failure.is_some() || !linked,
+            _ => false,
+        })
 }
 
 /// Why a lock's store does not tell: it refuses us, or it does not answer.

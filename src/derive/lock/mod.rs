@@ -170,7 +170,10 @@ impl Lock {
         let unreadable = match found {
             Found::Unreadable(why) => Some(*why),
             // Whether somebody holds a list or another library's hash cannot be told; that nobody does, neither.
-            Found::Present { value, .. } if value.holders.is_empty() && !is_plain(value) => {
+            Found::Present { value, .. }
+                if value.holders.is_empty()
+                    && (!is_plain(value) || self.is_declared_otherwise()) =>
+            {
                 Some(Unreadable::Unexpected)
             }
             _ => None,
@@ -228,6 +231,11 @@ impl Lock {
     /// queue or a signal, not a lock; configured by its key, it is a lock whose holder is anonymous.
     fn is_lock_value(&self, value: &Decoded) -> bool {
         !value.holders.is_empty() || (self.rules.by_key && is_plain(value))
+    }
+
+    /// Whether the config declares a format that no plain string can have.
+    fn is_declared_otherwise(&self) -> bool {
+        self.rules.format.as_deref().is_some_and(|f| f != "string")
     }
 
     /// Whether this is a lock as far as is known: configured by key, or found by a pattern and seen with an owner.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -57,10 +58,17 @@ pub async fn look(
     }
     while let Some(done) = files.join_next().await {
         match done {
-            Ok((whose, Ok(pid))) => targets.push((whose, Target::Pid(pid))),
-            Ok((whose, Err(unknown))) => {
-                tell_unknown(&shared, &mut tally, &whose, started, unknown).await;
+            Ok((whose, Ok(pid))) => {
+                whose.worker.last_pid.store(pid, Ordering::Relaxed);
+                targets.push((whose, Target::Pid(pid)));
             }
+            Ok((whose, Err(unknown))) => match whose.worker.last_pid.load(Ordering::Relaxed) {
+                // Whoever ends a worker often removes its file as well: look at the process that it named.
+                pid @ 1.. if unknown.0 == ProcessUnknown::NoPidFile => {
+                    targets.push((whose, Target::Pid(pid)));
+                }
+                _ => tell_unknown(&shared, &mut tally, &whose, started, unknown).await,
+            },
             Err(e) => tracing::error!(error = %e, "reading a pid file broke off"),
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 
 use crate::config::{ProcessSource, Source, WorkerGroup, fill_worker};
 use crate::observe::worker::ProcessUnknown;
@@ -27,6 +28,8 @@ pub struct Worker {
     pub beat_lane: Lane,
     /// For its pid file.
     pub pid_lane: Lane,
+    /// The last pid that its file named, 0 for none: a file that is gone says nothing of the process it named.
+    pub last_pid: Arc<AtomicI32>,
     tokens: Vec<TokenPid>,
 }
 
@@ -116,7 +119,8 @@ impl Roster {
         // A read that is under way goes on; its lane stays the one.
         let beat_lane = before.map_or_else(Lane::default, |w| w.beat_lane.clone());
         let pid_lane = before.map_or_else(Lane::default, |w| w.pid_lane.clone());
-        Worker { name, group: index, processes, heartbeat, beat_lane, pid_lane, tokens }
+        let last_pid = before.map_or_else(Arc::default, |w| Arc::clone(&w.last_pid));
+        Worker { name, group: index, processes, heartbeat, beat_lane, pid_lane, last_pid, tokens }
     }
 }
 

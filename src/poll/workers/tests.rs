@@ -234,6 +234,16 @@ async fn processes_by_pid_file_token_and_command() {
             .await;
         assert_eq!(process.iter().map(|p| p.pid).collect::<Vec<_>>(), [pid], "{worker}");
     }
+    // A file that is gone says nothing of the process it named, alive or dead.
+    fs::remove_file(dir.path().join("f.pid")).unwrap();
+    let removed = crate::clock::mono();
+    run.next(|o| match o {
+        Observation::Process(ProcessRead {
+            worker, span, seen: ProcessSeen::Processes(_), ..
+        }) => (&*worker == "f" && span.sent > removed).then_some(()),
+        _ => None,
+    })
+    .await;
     kid.0.kill().unwrap();
     kid.0.wait().unwrap();
     for worker in ["f", "t", &marker] {
