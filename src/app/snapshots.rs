@@ -18,6 +18,8 @@ use crate::view::{Instant, View};
 
 /// Snapshots are not made more often than this.
 const LEAST_SPACING: Duration = Duration::from_millis(100);
+/// How long a snapshot waits for what belongs to it: facts, a sweep's end and its poll's come one after the other.
+const SETTLE: Duration = Duration::from_millis(10);
 /// A snapshot that takes long is made more rarely: at most a twentieth of this thread's time.
 const SHARE: u32 = 20;
 /// Facts taken at once between two looks at the clock.
@@ -73,7 +75,8 @@ pub struct Snapshots {
     started: Mono,
     last: Mono,
     spacing: Duration,
-    is_dirty: bool,
+    /// Since when something is known that the last snapshot does not show.
+    dirty: Option<Mono>,
     /// The pollers have not been told yet whom to watch.
     watch_due: bool,
 }
@@ -97,7 +100,7 @@ impl Snapshots {
             started: now,
             last: now,
             spacing: LEAST_SPACING,
-            is_dirty: false,
+            dirty: None,
             watch_due: false,
         }
     }
@@ -121,15 +124,26 @@ impl Snapshots {
                 },
                 () = tokio::time::sleep(self.until_due()) => self.publish(),
             }
-            if self.is_dirty && self.until_due().is_zero() {
+            if self.dirty.is_some() && self.until_due().is_zero() {
                 self.publish();
             }
         }
     }
 
     fn until_due(&self) -> Duration {
-        let wait = if self.is_dirty { self.spacing } else { self.state.rules.poll_interval };
-        wait.saturating_sub(clock::mono().since(self.last))
+        let now = clock::mono();
+        match self.dirty {
+            Some(since) => {
+                let settled = SETTLE.saturating_sub(now.since(since));
+                self.spacing.saturating_sub(now.since(self.last)).max(settled)
+            }
+            None => self.state.rules.poll_interval.saturating_sub(now.since(self.last)),
+        }
+    }
+
+    /// The next snapshot is due soon.
+    fn mark_dirty(&mut self) {
+        self.dirty.get_or_insert_with(clock::mono);
     }
 
     fn hear(&mut self, word: Word) {
@@ -139,13 +153,13 @@ impl Snapshots {
                 (self.own, self.stores) = (own, stores);
                 self.watch_due = true;
                 self.tell_watched();
-                self.is_dirty = true;
+                self.mark_dirty();
                 // Nobody waiting any more is no reason to stop.
                 let _ = done.send(());
             }
             Word::Own(own) => {
                 self.own = own;
-                self.is_dirty = true;
+                self.mark_dirty();
             }
         }
     }
@@ -155,7 +169,9 @@ impl Snapshots {
         let mut next = Some(first);
         for _ in 0..BATCH {
             let Some(fact) = next else { break };
-            self.is_dirty |= !matches!(fact, Observation::Batch(_) | Observation::KeyWatched(_));
+            if !matches!(fact, Observation::Batch(_) | Observation::KeyWatched(_)) {
+                self.mark_dirty();
+            }
             self.state.step(&fact, &mut fx);
             next = facts.try_recv().ok();
         }
@@ -163,7 +179,9 @@ impl Snapshots {
             self.state.step(&fact, &mut fx);
         }
         for notice in &fx.notices {
-            self.is_dirty |= notice.weight >= Weight::Change;
+            if notice.weight >= Weight::Change {
+                self.mark_dirty();
+            }
             notices::log(notice);
         }
         if !fx.wanted.is_empty() {
@@ -203,6 +221,6 @@ impl Snapshots {
         self.published.snapshot.store(Arc::new(Rendered::new(Arc::new(view), self.own.clone())));
         let took = clock::mono().since(begun);
         self.spacing = LEAST_SPACING.max(took * SHARE).min(self.state.rules.poll_interval);
-        (self.last, self.is_dirty) = (begun, false);
+        (self.last, self.dirty) = (begun, None);
     }
 }

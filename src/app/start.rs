@@ -24,6 +24,8 @@ use crate::http::{self, AppState, ReloadRequest, TelemetryPath};
 const FACTS: usize = 4096;
 /// Wanted reads that may wait for the conductor.
 const ERRANDS: usize = 4096;
+/// How far the thread of the state stands back.
+const NICE: i32 = 5;
 /// How long answers under way may take after the signal to stop.
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long pollers may take to stop.
@@ -90,7 +92,11 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let (words_out, words) = mpsc::channel(16);
     let snapshots =
         Snapshots::new(rules(&config), own.clone(), published.clone(), errands_out.clone());
-    spawn("state", |rt| rt.block_on(snapshots.run(facts, words)))?;
+    spawn("state", |rt| {
+        // It can wait for a moment, and a lock server on the same host cannot. If the system refuses, nothing is lost.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        rt.block_on(snapshots.run(facts, words));
+    })?;
     let paths = Paths { procfs: cli.procfs.clone(), cgroupfs: cgroupfs(cli) };
     let conductor = Conductor::new(facts_out, paths);
     let pollers = spawn("poll", |rt| rt.block_on(conductor.run(errands)))?;

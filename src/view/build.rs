@@ -5,8 +5,11 @@ use std::time::Duration;
 use super::coverage;
 use super::fresh::is_fresh;
 use super::lock::lock_view;
-use super::{NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView};
+use super::{
+    LockView, NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView,
+};
 use crate::config::SeriesTier;
+use crate::derive::lock::Lock;
 use crate::derive::node::{Node, primaries};
 use crate::derive::process::Processes;
 use crate::derive::store::Store;
@@ -67,16 +70,11 @@ impl View {
 fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     let now = instant.mono;
     let poll = state.rules.poll_interval;
-    let locks: Vec<_> = {
-        let mut locks: Vec<_> = store
-            .locks
-            .values()
-            .filter(|l| l.is_lock())
-            .map(|l| lock_view(state, l, now))
-            .collect();
-        locks.sort_by(|a, b| a.name.cmp(&b.name));
-        locks
-    };
+    // Sorted before they are made: a view of a lock is large, a reference is not.
+    let mut sorted: Vec<&Lock> =
+        store.locks.values().map(|l| &**l).filter(|l| l.is_lock()).collect();
+    sorted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    let locks: Vec<LockView> = sorted.into_iter().map(|l| lock_view(state, l, now)).collect();
     let fresh = locks.iter().filter(|l| l.fresh);
     // Of a fresh store: its locks were read one after the other, so that the first may just have become too old.
     let held = locks.iter().filter(|l| l.held == Some(true)).count() as u64;
@@ -116,7 +114,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
         workers_dropped: state.workers.dropped_in(store.id),
         flagged,
         ownerless: store.locks.values().filter(|l| !l.is_lock() && l.is_ownerless).count() as u64,
-        blind: coverage::blind(state, store, now),
+        blind: coverage::blind(store, &locks),
         locks,
     }
 }

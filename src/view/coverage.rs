@@ -1,7 +1,7 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
 use super::fresh::is_fresh;
-use super::{Aspect, BlindReason};
+use super::{Aspect, BlindReason, LockView};
 use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::lock::{Lock, Phase};
 use crate::derive::store::Store;
@@ -181,7 +181,7 @@ pub(super) fn can_see_holder(state: &State, lock: &Lock) -> bool {
 }
 
 /// Locks of a store that cannot be judged, by aspect and reason.
-pub(super) fn blind(state: &State, store: &Store, now: Mono) -> Vec<(Aspect, BlindReason, u64)> {
+pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReason, u64)> {
     let mut counts = BLIND.map(|_| 0u64);
     let mut count = |aspect, reason| {
         if let Some(i) = BLIND.iter().position(|b| *b == (aspect, reason))
@@ -190,6 +190,9 @@ pub(super) fn blind(state: &State, store: &Store, now: Mono) -> Vec<(Aspect, Bli
             *n += 1;
         }
     };
+    for (aspect, reason) in locks.iter().flat_map(|l| &l.blind) {
+        count(*aspect, *reason);
+    }
     for lock in store.locks.values() {
         if !lock.is_lock() {
             // Found by a pattern, there, and without an owner: a counter, a queue, or a lock of no known format.
@@ -197,9 +200,6 @@ pub(super) fn blind(state: &State, store: &Store, now: Mono) -> Vec<(Aspect, Bli
                 count(Aspect::Holder, BlindReason::Unsupported);
             }
             continue;
-        }
-        for (aspect, reason) in judge(state, lock, now) {
-            count(aspect, reason);
         }
         let learns_hold = lock.rules.max_hold.is_none() && !lock.rules.always_held;
         if learns_hold && !lock.is_per_acquire() && lock.value.is_some() {

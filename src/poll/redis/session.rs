@@ -29,8 +29,8 @@ const MAX_PARTS: usize = 64;
 const TOGETHER: Duration = Duration::from_millis(1);
 
 /// Batches sent one right after the other. A pause before each would make every one of them wake two processes from
-/// sleep, which costs more than the read itself; a server is busy for half a millisecond with so many.
-const BURST: usize = 5;
+/// sleep, which costs more than the read itself; a server is busy for five milliseconds with so many, and takes other clients in between.
+const BURST: usize = 50;
 
 type PartsJob = (Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>);
 
