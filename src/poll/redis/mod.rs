@@ -28,6 +28,7 @@ mod member;
 mod memory;
 mod messages;
 mod node;
+mod pace;
 mod pack;
 mod parts;
 mod refusal;

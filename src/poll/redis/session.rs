@@ -10,10 +10,10 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use super::ability::{Ability, RETRY_REFUSED};
-use super::batch::Form;
 use super::conn::Conn;
 use super::facts::FactsReader;
 use super::messages::{End, Report, Request, Seen};
+use super::pace::Sweep;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use super::scan::Page;
 use super::task::NodeTask;
@@ -28,32 +28,7 @@ const MAX_PARTS: usize = 64;
 /// Instants this near to each other share a read.
 const TOGETHER: Duration = Duration::from_millis(1);
 
-/// Batches sent one right after the other. A pause before each would make every one of them wake two processes from
-/// sleep, which costs more than the read itself; a server is busy for five milliseconds with so many, and takes other clients in between.
-const BURST: usize = 50;
-
 type PartsJob = (Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>);
-
-/// A sweep under way.
-struct Sweep {
-    begun: Mono,
-    /// `None` until all types are known.
-    plan: Option<Vec<(Form, usize)>>,
-    next: usize,
-    /// Time over which the batches are spread.
-    window: Duration,
-    busy: Duration,
-}
-
-impl Sweep {
-    /// When its next step is due.
-    fn due(&self) -> Mono {
-        let count = self.plan.as_ref().map_or(1, |p| p.len().max(1));
-        let begun = self.next.min(count);
-        let share = (begun - begun % BURST) as f64 / count as f64;
-        self.begun.plus(self.window.mul_f64(share))
-    }
-}
 
 /// A usable connection.
 pub struct Session<'a> {
