@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod ends;
+pub mod fresh;
 pub mod habit;
 pub mod heartbeat;
 pub mod holds;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::coverage;
-use super::fresh::is_fresh;
 use super::lock::lock_view;
 use super::{
     LockView, NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView,
 };
 use crate::config::SeriesTier;
+use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
 use crate::derive::node::{Node, primaries};
 use crate::derive::process::Processes;

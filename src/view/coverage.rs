@@ -1,9 +1,9 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
-use super::fresh::is_fresh;
 use super::{Aspect, BlindReason, LockView};
 use crate::config::{SeriesTier, WorkerGroup};
-use crate::derive::lock::{Lock, Phase};
+use crate::derive::fresh::is_fresh;
+use crate::derive::lock::{Judged, Lock, Phase};
 use crate::derive::store::Store;
 use crate::derive::worker::Worker;
 use crate::derive::{Liveness, State};
@@ -16,8 +16,8 @@ use crate::observe::{Mono, Role};
 pub const BLIND: [(Aspect, BlindReason); 19] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
-    (Aspect::Heartbeat, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::Unsupported),
+    (Aspect::Heartbeat, BlindReason::NotConfigured),
     (Aspect::Heartbeat, BlindReason::Permission),
     (Aspect::Heartbeat, BlindReason::Unreachable),
     (Aspect::Heartbeat, BlindReason::NoHistory),
@@ -41,7 +41,12 @@ pub(super) fn configured(blind: &[(Aspect, BlindReason)]) -> Vec<(Aspect, BlindR
 }
 
 /// Everything that cannot be judged of a lock, configured or not.
-pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, BlindReason)> {
+pub(super) fn judge(
+    state: &State,
+    lock: &Lock,
+    judged: Option<Judged>,
+    now: Mono,
+) -> Vec<(Aspect, BlindReason)> {
     let mut lost = Vec::new();
     match lock.unreadable {
         Some(Unreadable::Permission) => lost.push((Aspect::Lease, BlindReason::Permission)),
@@ -59,7 +64,7 @@ pub(super) fn judge(state: &State, lock: &Lock, now: Mono) -> Vec<(Aspect, Blind
     if lock.unreadable.is_some() {
         return lost;
     }
-    holder(state, lock, now, &mut lost);
+    holder(state, lock, judged, &mut lost);
     let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
     if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
         lost.push((Aspect::Renewals, BlindReason::NoHistory));
@@ -98,7 +103,12 @@ fn source_reason(reason: FailReason) -> BlindReason {
     }
 }
 
-fn holder(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindReason)>) {
+fn holder(
+    state: &State,
+    lock: &Lock,
+    judged: Option<Judged>,
+    lost: &mut Vec<(Aspect, BlindReason)>,
+) {
     let Some(tenure) = lock.tenure() else { return };
     let Some(name) = &tenure.worker else {
         let reason = if state.workers.is_dropped((lock.store, lock.key)) {
@@ -128,8 +138,7 @@ fn holder(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindRe
     }
     // Its sources can be read, and have yet to say something of this tenure.
     let is_told = lost.iter().any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
-    if !is_told && lock.holder(&state.workers, now).is_none_or(|j| j.liveness == Liveness::Unknown)
-    {
+    if !is_told && judged.is_none_or(|j| j.liveness == Liveness::Unknown) {
         let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
         lost.push((aspect, BlindReason::NoHistory));
     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::fresh::is_fresh;
 use super::{HolderView, LockCounts, LockView, TransitionView, coverage};
 use crate::config::SeriesTier;
+use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{Lock, Phase};
 use crate::derive::{Evidence, Liveness, Signal, State};
 use crate::observe::{Expiry, Mono};
@@ -28,11 +28,6 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         Expiry::At(e) => Some(e),
         Expiry::Never => None,
     });
-    let period = if tenure.is_some_and(|t| t.renewals == 0) {
-        lock.habit.first_period()
-    } else {
-        lock.habit.period()
-    };
     let heartbeat = tenure
         .and_then(|t| t.worker.as_ref())
         .and_then(|w| state.workers.by_name.get(w))
@@ -40,7 +35,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         .filter(|h| h.was_seen());
     let beat = heartbeat.and_then(|h| h.last_advance());
     let owner = tenure.and_then(|t| t.owner.as_ref());
-    let blind = coverage::judge(state, lock, now);
+    let blind = coverage::judge(state, lock, judged, now);
     LockView {
         name: lock.name.clone(),
         key: lock.key_text.clone(),
@@ -66,7 +61,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         },
         length_seconds: lock.lease_seconds(),
         expiry_timestamp: expiry.map(|e| e.as_secs_f64()),
-        renewal_age_seconds: tenure.map(|t| t.renewal_age(lease_micros, now)),
+        renewal_age_seconds: written.map(|w| now.secs_since(w).max(0.0)),
         last_renewal_timestamp: match (tenure, written) {
             (Some(t), Some(w)) => {
                 Some(t.write.shown.time.as_secs_f64() - t.write.shown.span.done.secs_since(w))
@@ -75,7 +70,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         },
         renewal_period_seconds: lock.habit.period(),
         least_margin_ratio: lock.margins.least(now),
-        stall_budget_seconds: stall_budget(state, lock, period),
+        stall_budget_seconds: stall_budget(state, lock),
         counts: counts(state, lock),
         signals: Signal::ALL.iter().map(|s| (*s, lock.signals.get(*s))).collect(),
         rises: Signal::ALL.iter().map(|s| (*s, lock.signals.rises(*s))).collect(),
@@ -135,9 +130,9 @@ fn holders(lock: &Lock, liveness: Liveness) -> Vec<HolderView> {
 }
 
 /// L - P - round trip - drift; for a lease that nobody renews, L - typical hold.
-fn stall_budget(state: &State, lock: &Lock, period: Option<f64>) -> Option<f64> {
+fn stall_budget(state: &State, lock: &Lock) -> Option<f64> {
     let lease = lock.lease_seconds()?;
-    let used = period.or_else(|| Some(lock.holds.typical()?.min(lease)))?;
+    let used = lock.period_ahead().or_else(|| Some(lock.holds.typical()?.min(lease)))?;
     let store = state.stores.get(&lock.store)?;
     let rtt = store.nodes.get(store.primary.as_ref()?)?.clock.rtt()?.as_secs_f64();
     Some((lease - used - rtt - DRIFT * lease).max(0.0))

@@ -3,7 +3,6 @@
 
 mod build;
 mod coverage;
-mod fresh;
 mod lock;
 mod worker;
 

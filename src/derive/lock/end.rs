@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use super::write::learn_largest;
 use super::{Lock, Next, Phase, ReadContext, expired_under_index};
-use crate::config::TokenKind;
 use crate::derive::ends::{After, PendingEnd};
 use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Weight};
@@ -116,7 +115,7 @@ impl Lock {
     ) {
         let lease = self.leases.length(&self.rules, Some(&tenure)).map(|(l, _)| l);
         let held = midpoint(tenure.last, c.seen).secs_since(tenure.first.span.done).max(0.0);
-        let kind = self.rules.token.unwrap_or(tenure.value.tokens);
+        let kind = self.kind_of(&tenure);
         if let Some(p) = self.habit.first_period()
             && held > p
             && !is_broken
@@ -219,11 +218,6 @@ impl Lock {
             let detail = format!("tenure of {of} ended: {}", evidence.as_str());
             self.note(end.gone.span.done, "ended", &detail, weight, fx);
         }
-    }
-
-    /// Whether tokens of the last value tell acquires apart.
-    pub fn is_per_acquire(&self) -> bool {
-        self.token_kind() == TokenKind::PerAcquire
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::{Lock, Phase, ReadContext};
 use crate::config::TokenKind;
+use crate::derive::fresh::is_fresh;
 use crate::derive::loss::Loss;
 use crate::derive::tenure::Tenure;
 use crate::derive::wanted::Effects;
@@ -61,8 +62,7 @@ impl Lock {
         let Some((worker, group, rules)) = workers.with_group(name) else { return Judged::UNKNOWN };
         let mut judged = Judged::UNKNOWN;
         // What was not read for three intervals says nothing any more, though it is kept for the next read.
-        let is_recent =
-            |done: Option<Mono>| done.is_some_and(|d| now.since(d) <= rules.poll.mul_f64(3.5));
+        let is_recent = |done| is_fresh(done, now, rules.poll);
         let beat = Some(&worker.heartbeat)
             .filter(|h| group.heartbeat.is_some() && is_recent(h.last_read()));
         if let Some(beat) = beat {
@@ -79,7 +79,7 @@ impl Lock {
             }
             // Where the token names the pid, the process must be older than the tenure; where only the worker is
             // named, or the token may be used again, older than the last write that it can have made.
-            let kind = self.rules.token.unwrap_or(tenure.value.tokens);
+            let kind = self.kind_of(tenure);
             let is_pid_bound = owner.pid.is_some() && kind == TokenKind::PerAcquire;
             let bound =
                 if is_pid_bound { tenure.first.span.done } else { tenure.write.shown.span.done };
@@ -234,7 +234,7 @@ impl Lock {
     /// With a reusable token another live process of that name may be the one that renews, lawfully.
     fn is_token_ambiguous(&self, workers: &Workers) -> bool {
         let Some(tenure) = self.tenure() else { return false };
-        let kind = self.rules.token.unwrap_or(tenure.value.tokens);
+        let kind = self.kind_of(tenure);
         let pid = tenure.owner.as_ref().and_then(|o| o.pid);
         kind == TokenKind::Reusable
             && tenure.worker.as_ref().is_some_and(|w| workers.has_other_live(w, pid))

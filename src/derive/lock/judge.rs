@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Lock, Phase, ReadContext};
 use crate::derive::replica::{Compared, Replica, Sight};
-use crate::derive::tenure::{Overdue, Tenure};
+use crate::derive::tenure::Overdue;
 use crate::derive::wanted::Effects;
 use crate::derive::words::{DivergenceKind, Signal};
 use crate::observe::{Expiry, Found, Mono, ServerTime};
@@ -42,9 +42,7 @@ impl Lock {
             return None;
         }
         let by_format = tenure.value.always_renews.map(|share| share * lease);
-        let learned =
-            if tenure.renewals == 0 { self.habit.first_period() } else { self.habit.period() };
-        let period = learned.or(by_format).filter(|p| *p < lease)?;
+        let period = self.period_ahead().or(by_format).filter(|p| *p < lease)?;
         let is_habit = tenure.renewals > 0
             || by_format.is_some()
             || self.rules.renewed == Some(true)
@@ -217,12 +215,5 @@ pub fn held_of(found: &Found) -> Option<(Option<crate::observe::Token>, Expiry)>
             Some((value.holders.first().map(|h| h.owner.token.clone()), *expiry))
         }
         _ => None,
-    }
-}
-
-impl Tenure {
-    /// Seconds since the last renewal or the acquisition.
-    pub fn renewal_age(&self, lease_micros: Option<i64>, now: Mono) -> f64 {
-        now.secs_since(self.write.made_at(lease_micros)).max(0.0)
     }
 }

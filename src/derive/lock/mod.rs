@@ -7,6 +7,7 @@ mod counts;
 mod end;
 mod holder;
 mod judge;
+mod token;
 mod told;
 mod write;
 
@@ -26,7 +27,7 @@ use super::tenure::{Seen, Tenure};
 use super::wanted::{Effects, Wanted};
 use super::words::{Evidence, LeaseSource};
 use super::workers::Workers;
-use crate::config::{LockRules, TokenKind};
+use crate::config::LockRules;
 use crate::observe::lock::{Decoded, Unreadable};
 use crate::observe::{Expiry, Found, KeyId, Mono, Owner, StoreId};
 pub use counts::{Counts, expired_under_index};
@@ -243,13 +244,12 @@ impl Lock {
         self.rules.by_key || self.value.is_some()
     }
 
-    /// Tokens are new per acquire: the config's word, else the format's.
-    pub fn token_kind(&self) -> TokenKind {
-        let format = match &self.phase {
-            Phase::Held(t) if t.owner.is_some() => t.value.tokens,
-            _ => self.value.as_ref().map_or(TokenKind::Reusable, |v| v.tokens),
-        };
-        self.rules.token.unwrap_or(format)
+    /// The learned time to the next renewal: the first of a tenure may come later than the others.
+    pub fn period_ahead(&self) -> Option<f64> {
+        match self.tenure() {
+            Some(t) if t.renewals == 0 => self.habit.first_period(),
+            _ => self.habit.period(),
+        }
     }
 
     /// The present tenure.
