@@ -3,7 +3,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::observe::Mono;
+use crate::observe::{HostClock, Mono, Span};
 
 /// The observer's clock now.
 pub fn mono() -> Mono {
@@ -15,4 +15,11 @@ pub fn mono() -> Mono {
 pub fn wall_secs() -> f64 {
     let t = clock_gettime(ClockId::Realtime);
     t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
+}
+
+/// This host's wall clock, read between two readings of the observer's.
+pub fn host() -> HostClock {
+    let sent = mono();
+    let wall = wall_secs();
+    HostClock { span: Span { sent, done: mono() }, wall }
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::parts::Parts;
-use crate::config::{Config, Store, WorkerGroup};
+use crate::config::{Clock, Config, Store, WorkerGroup};
 use crate::derive::{LivenessSource, ToWatch, Wanted};
 use crate::observe::{KeyId, Mono, Observation, StoreId};
+use crate::poll::chrony::{self, ClocksHandle};
 use crate::poll::redis::{self, StoreHandle};
 use crate::poll::workers::{self, WorkerHandle};
 use crate::poll::{Look, Out, TokenPid, WatchedWorker};
@@ -48,7 +49,14 @@ struct RunningStore {
 struct RunningWorkers {
     groups: Arc<Vec<WorkerGroup>>,
     interval: Duration,
+    stall_poll: Duration,
     handle: WorkerHandle,
+}
+
+struct RunningClocks {
+    clocks: Arc<Vec<Clock>>,
+    interval: Duration,
+    handle: ClocksHandle,
 }
 
 /// The pollers.
@@ -57,6 +65,7 @@ pub struct Conductor {
     paths: Paths,
     stores: BTreeMap<String, RunningStore>,
     workers: Option<RunningWorkers>,
+    clocks: Option<RunningClocks>,
     parts: Parts,
     watched: Vec<ToWatch>,
     next_id: u32,
@@ -70,6 +79,7 @@ impl Conductor {
             paths,
             stores: BTreeMap::new(),
             workers: None,
+            clocks: None,
             parts: Parts::default(),
             watched: Vec::new(),
             next_id: 0,
@@ -123,6 +133,7 @@ impl Conductor {
         let handles = self.stores.iter().map(|(n, r)| (n.clone(), r.handle.clone())).collect();
         self.parts.set(handles);
         self.apply_workers(config).await;
+        self.apply_clocks(config).await;
     }
 
     fn start_store(&mut self, name: &str, store: &Arc<Store>, config: &Config) {
@@ -144,6 +155,7 @@ impl Conductor {
     async fn apply_workers(&mut self, config: &Config) {
         if let Some(running) = &self.workers
             && running.interval == config.poll_interval
+            && running.stall_poll == config.stall_poll
             && running.groups == config.workers
         {
             return;
@@ -156,6 +168,7 @@ impl Conductor {
         }
         let settings = workers::Settings {
             poll_interval: config.poll_interval,
+            stall_poll: config.stall_poll,
             procfs: self.paths.procfs.clone(),
             cgroupfs: self.paths.cgroupfs.clone(),
         };
@@ -164,9 +177,30 @@ impl Conductor {
         self.workers = Some(RunningWorkers {
             groups: config.workers.clone(),
             interval: config.poll_interval,
+            stall_poll: config.stall_poll,
             handle,
         });
         self.watch();
+    }
+
+    async fn apply_clocks(&mut self, config: &Config) {
+        let is_same =
+            |r: &RunningClocks| r.interval == config.poll_interval && r.clocks == config.clocks;
+        if self.clocks.as_ref().is_some_and(is_same) {
+            return;
+        }
+        if let Some(running) = self.clocks.take() {
+            running.handle.stop().await;
+        }
+        if config.clocks.is_empty() {
+            return;
+        }
+        let handle = chrony::spawn(config.clocks.clone(), config.poll_interval, self.out.clone());
+        self.clocks = Some(RunningClocks {
+            clocks: config.clocks.clone(),
+            interval: config.poll_interval,
+            handle,
+        });
     }
 
     fn watch(&self) {
@@ -204,6 +238,9 @@ impl Conductor {
 
     async fn stop(&mut self) {
         if let Some(running) = self.workers.take() {
+            running.handle.stop().await;
+        }
+        if let Some(running) = self.clocks.take() {
             running.handle.stop().await;
         }
         for (_, running) in std::mem::take(&mut self.stores) {

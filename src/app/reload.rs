@@ -81,5 +81,10 @@ pub fn rules(config: &Config) -> Rules {
         retain: config.retain,
         max_workers: config.max_workers,
         groups: config.workers.clone(),
+        stall_poll: config.stall_poll,
+        stall_window: config.stall_window,
+        clocks: config.clocks.clone(),
+        local_clock: config.local_clock.clone(),
+        node_clocks: config.stores.values().map(|s| (s.name.clone(), s.clocks.clone())).collect(),
     }
 }

@@ -169,7 +169,7 @@ impl Snapshots {
         let mut next = Some(first);
         for _ in 0..BATCH {
             let Some(fact) = next else { break };
-            if !matches!(fact, Observation::Batch(_) | Observation::KeyWatched(_)) {
+            if !is_shown_with_the_next_poll(&fact) {
                 self.mark_dirty();
             }
             self.state.step(&fact, &mut fx);
@@ -211,6 +211,8 @@ impl Snapshots {
         let begun = clock::mono();
         self.generation += 1;
         let now = Instant { mono: begun, wall: clock::wall_secs() };
+        let reading = Observation::HostClock(clock::host());
+        self.state.step(&reading, &mut Effects::default());
         let view = View::of(&self.state, now, self.generation);
         if !self.published.is_ready.load(Ordering::Relaxed) {
             let answered =
@@ -223,4 +225,16 @@ impl Snapshots {
         self.spacing = LEAST_SPACING.max(took * SHARE).min(self.state.rules.poll_interval);
         (self.last, self.dirty) = (begun, None);
     }
+}
+
+/// Facts that come by the thousand, or twice a poll: they are shown with what comes after them.
+fn is_shown_with_the_next_poll(fact: &Observation) -> bool {
+    matches!(
+        fact,
+        Observation::Batch(_)
+            | Observation::KeyWatched(_)
+            | Observation::Stalls(_)
+            | Observation::Cgroup(_)
+            | Observation::Jvm(_)
+    )
 }

@@ -6,11 +6,14 @@
 //! a [`store`] decides which reads count.
 
 pub mod clock;
+pub mod clocks;
 pub mod ends;
 pub mod fresh;
 pub mod habit;
 pub mod heartbeat;
 pub mod holds;
+pub mod host;
+pub mod host_clock;
 pub mod lease;
 pub mod lock;
 pub mod loss;

@@ -1,9 +1,10 @@
 //! What of the config the state machines need.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::WorkerGroup;
+use crate::config::{Clock, NodeClock, WorkerGroup};
 
 /// What of the config the state machines need.
 #[derive(Clone, Debug)]
@@ -16,4 +17,31 @@ pub struct Rules {
     pub max_workers: usize,
     /// Worker groups.
     pub groups: Arc<Vec<WorkerGroup>>,
+    /// Time between two samples of stalls.
+    pub stall_poll: Duration,
+    /// How far back the worst stall is looked for.
+    pub stall_window: Duration,
+    /// Clocks.
+    pub clocks: Arc<Vec<Clock>>,
+    /// Which of them is this host's.
+    pub local_clock: Option<Arc<str>>,
+    /// By store: which clock disciplines which node.
+    pub node_clocks: BTreeMap<Arc<str>, Vec<NodeClock>>,
+}
+
+impl Default for Rules {
+    /// What the config says when it says nothing.
+    fn default() -> Self {
+        Self {
+            poll_interval: Duration::from_secs(2),
+            retain: Duration::from_secs(3600),
+            max_workers: 1000,
+            groups: Arc::default(),
+            stall_poll: Duration::from_millis(500),
+            stall_window: Duration::from_secs(3600),
+            clocks: Arc::default(),
+            local_clock: None,
+            node_clocks: BTreeMap::new(),
+        }
+    }
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::clocks::Clocks;
+use super::host::StallRules;
+use super::host_clock::HostSteps;
 use super::polls::Polls;
 use super::rules::Rules;
 use super::store::Store;
@@ -36,6 +39,10 @@ pub struct State {
     pub workers: Workers,
     /// How polls went.
     pub polls: Polls,
+    /// Configured clocks.
+    pub clocks: Clocks,
+    /// This host's own wall clock.
+    pub host_clock: HostSteps,
     retired: Mono,
 }
 
@@ -49,7 +56,15 @@ impl State {
             rules.retain,
             at,
         );
-        Self { rules, stores: BTreeMap::new(), workers, polls: Polls::default(), retired: at }
+        Self {
+            rules,
+            stores: BTreeMap::new(),
+            workers,
+            polls: Polls::default(),
+            clocks: Clocks::default(),
+            host_clock: HostSteps::default(),
+            retired: at,
+        }
     }
 
     /// Takes a new config; keeps what is still configured.
@@ -128,6 +143,37 @@ impl State {
             Observation::Poll(p) => self.polls.learn(p),
             Observation::Heartbeat(r) => self.heartbeat(r, fx),
             Observation::Process(r) => self.process(r, fx),
+            Observation::Stalls(r) => {
+                let rules = self.stall_rules();
+                for sample in &r.samples {
+                    if let Some(worker) = self.workers.by_name.get_mut(&sample.worker) {
+                        worker.host.stall(sample, rules);
+                    }
+                }
+            }
+            Observation::Cgroup(r) => {
+                let rules = self.stall_rules();
+                if let Some(worker) = self.workers.by_name.get_mut(&r.worker) {
+                    worker.host.cgroup(r, rules);
+                }
+            }
+            Observation::Jvm(r) => {
+                let rules = self.stall_rules();
+                if let Some(worker) = self.workers.by_name.get_mut(&r.worker) {
+                    worker.host.jvm(r, rules);
+                }
+            }
+            Observation::Clock(r) => self.clocks.read(r),
+            Observation::HostClock(r) => self.host_clock.read(r),
+        }
+    }
+
+    /// What the config says about stalls.
+    pub fn stall_rules(&self) -> StallRules {
+        StallRules {
+            stall_poll: self.rules.stall_poll,
+            poll: self.rules.poll_interval,
+            window: self.rules.stall_window,
         }
     }
 

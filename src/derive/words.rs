@@ -187,3 +187,41 @@ words! {
         Heartbeat = "heartbeat",
     }
 }
+
+words! {
+    /// What showed a stall, or the largest part of what may have been one.
+    StallSource {
+        /// The heartbeat paused for longer than usual.
+        HeartbeatGap = "heartbeat_gap",
+        /// A thread waited for a CPU.
+        RunQueue = "run_queue",
+        /// A runnable thread does not move; the wait has not ended.
+        OngoingRunQueue = "ongoing_run_queue",
+        /// The process was stopped.
+        Stopped = "stopped",
+        /// Its cgroup was frozen.
+        Frozen = "frozen",
+        /// Waiting for memory in its cgroup.
+        MemoryPressure = "memory_pressure",
+        /// Waiting for I/O in its cgroup.
+        IoPressure = "io_pressure",
+        /// Its JVM stopped the world.
+        Safepoint = "safepoint",
+        /// What may have happened between two samples unseen.
+        BetweenSamples = "between_samples",
+    }
+}
+
+words! {
+    /// The state of a clock as its chronyd tells it.
+    ClockStatus {
+        /// Follows a source.
+        Synchronized = "synchronized",
+        /// Followed one; nothing was heard of it for long.
+        FreeRunning = "free_running",
+        /// Serves its own time as if it were true (`local`).
+        Local = "local",
+        /// Follows nothing.
+        Unsynchronized = "unsynchronized",
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::heartbeat::{BeatRules, Heartbeat};
+use super::host::Host;
 use super::process::Processes;
 use crate::config::{ProcessSource, WorkerGroup};
 use crate::observe::{KeyId, Mono, StoreId};
@@ -30,6 +31,8 @@ pub struct Worker {
     pub holds: BTreeMap<(StoreId, KeyId), Option<i32>>,
     /// When it last held anything.
     pub last_held: Mono,
+    /// Its processes' stalls, cgroups and JVMs.
+    pub host: Host,
 }
 
 impl Worker {
@@ -44,6 +47,7 @@ impl Worker {
             tokens: BTreeMap::new(),
             holds: BTreeMap::new(),
             last_held: at,
+            host: Host::default(),
         }
     }
 

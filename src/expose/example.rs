@@ -21,6 +21,8 @@ impl View {
             taken_wall: 1_790_000_000.25,
             stores: vec![main_store(), stale_store()],
             workers: vec![frozen_worker(), gone_worker()],
+            clocks: Vec::new(),
+            host_clock_steps: (0, 0),
             pollers: vec![PollerView {
                 poller: "redis",
                 target: "main/10.0.0.5:6379".into(),
@@ -82,6 +84,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         up: true,
         failure: None,
         facts: Some(NodeFactsView {
+            skew_bound_seconds: Some(0.0006),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -116,6 +119,7 @@ fn holder(worker: &str, liveness: Liveness) -> HolderView {
 
 fn orders_lock() -> LockView {
     LockView {
+        remaining_by_replica: Vec::new(),
         name: "orders".into(),
         key: "lock:orders".into(),
         format: "string",
@@ -215,6 +219,8 @@ fn hidden_lock() -> LockView {
 
 fn frozen_worker() -> WorkerView {
     WorkerView {
+        host: None,
+        skew_bounds: Vec::new(),
         name: "orders-1".into(),
         tier: SeriesTier::Full,
         sources: vec![

@@ -4,17 +4,25 @@
 //! ([`time`]); what could not be seen is a value of its own, never a zero. [`label`] is the one place where bytes from
 //! outside become text that may be printed.
 
+pub mod cgroup;
+pub mod clock;
+pub mod jvm;
 pub mod label;
 pub mod lock;
 pub mod node;
 pub mod poll;
+pub mod stall;
 pub mod time;
 pub mod worker;
 
 use std::sync::Arc;
 
+pub use cgroup::CgroupRead;
+pub use clock::{ClockRead, HostClock};
+pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner, Token};
 pub use node::{NodeFacts, NodeRef, Role};
+pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
 pub use worker::{HeartbeatRead, ProcessRead};
 
@@ -73,4 +81,14 @@ pub enum Observation {
     Heartbeat(HeartbeatRead),
     /// One look at a worker's process or processes.
     Process(ProcessRead),
+    /// One sample of the scheduling of workers' processes.
+    Stalls(StallRead),
+    /// One look at the cgroup of a worker's process.
+    Cgroup(Box<CgroupRead>),
+    /// One look at the counters of a worker's JVM.
+    Jvm(Box<JvmRead>),
+    /// One answer, or none, of a chronyd.
+    Clock(Box<ClockRead>),
+    /// One reading of this host's wall clock.
+    HostClock(HostClock),
 }

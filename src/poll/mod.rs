@@ -3,12 +3,16 @@
 //! `derive`, whose wanted reads reach them through `app` as plain requests.
 
 pub mod cgroup;
+pub mod chrony;
+pub mod jvm;
 pub mod lane;
 pub mod mounts;
 pub mod part;
 pub mod process;
 pub mod redis;
+pub mod residents;
 pub mod source;
+pub mod stalls;
 mod tls;
 pub mod workers;
 

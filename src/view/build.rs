@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use super::clock::clock_views;
 use super::coverage;
+use super::host::host_view;
 use super::lock::lock_view;
 use super::{
     LockView, NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView,
@@ -47,6 +49,8 @@ impl View {
                 .values()
                 .filter_map(|w| worker_view(state, w, now.mono))
                 .collect(),
+            clocks: clock_views(state, now.mono),
+            host_clock_steps: (state.host_clock.forward, state.host_clock.backward),
             pollers: state
                 .polls
                 .records
@@ -164,6 +168,7 @@ fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> No
                     let host = instant.wall - now.secs_since(Mono(0));
                     (mid as f64 / 1e6 - host, half as f64 / 1e6)
                 }),
+                skew_bound_seconds: None,
                 clock_frozen: node.clock.frozen,
                 restart_unsafe: Some(node.unsafe_until.is_some_and(|until| now < until)),
                 evicted_keys: f.evicted_keys,
@@ -221,6 +226,8 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
             && seen.iter().all(|p| fresh(p.last_span()) && p.live().next().is_none())
             && seen.iter().any(|p| p.liveness() == crate::derive::Liveness::Dead),
         restarts: (!seen.is_empty()).then_some(restarts),
+        host: host_view(worker, now, state.stall_rules()),
+        skew_bounds: Vec::new(),
         coverage_lost: coverage::worker(state, worker),
     })
 }

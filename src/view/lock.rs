@@ -59,6 +59,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             }
             _ => None,
         },
+        remaining_by_replica: Vec::new(),
         length_seconds: lock.lease_seconds(),
         expiry_timestamp: expiry.map(|e| e.as_secs_f64()),
         renewal_age_seconds: written.map(|w| now.secs_since(w).max(0.0)),

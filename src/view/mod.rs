@@ -2,19 +2,24 @@
 //! known or not judged" and is never printed. Made from [`crate::derive`]; knows no metric name and no format.
 
 mod build;
+mod clock;
 mod coverage;
+mod host;
 mod lock;
 mod worker;
 
 use std::sync::Arc;
 
 pub use build::Instant;
+pub use clock::ClockView;
 pub use coverage::BLIND;
+pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
 pub use crate::derive::{
-    Aspect, BlindReason, DivergenceKind, Evidence, LeaseSource, Liveness, LivenessSource, Signal,
+    Aspect, BlindReason, ClockStatus, DivergenceKind, Evidence, LeaseSource, Liveness,
+    LivenessSource, Signal, StallSource,
 };
 use crate::observe::Mono;
 use crate::observe::node::FailReason;
@@ -34,6 +39,10 @@ pub struct View {
     pub workers: Vec<WorkerView>,
     /// Pollers by kind and target.
     pub pollers: Vec<PollerView>,
+    /// Clocks by name.
+    pub clocks: Vec<ClockView>,
+    /// Steps of this host's own wall clock: forward, backward.
+    pub host_clock_steps: (u64, u64),
 }
 
 /// One lock store.
@@ -123,6 +132,8 @@ pub struct NodeFactsView {
     pub rtt_seconds: Option<f64>,
     /// Server clock minus this host's, and the half-width of the interval that must contain it.
     pub clock_offset: Option<(f64, f64)>,
+    /// Worst case between this host's clock and the server's: the tighter of `TIME` and chrony on both ends.
+    pub skew_bound_seconds: Option<f64>,
     /// `TIME` does not advance.
     pub clock_frozen: Option<bool>,
     /// Restarted without durable data less than the longest lease ago.
@@ -164,6 +175,9 @@ pub struct LockView {
     pub held_since_timestamp: Option<f64>,
     /// PTTL in seconds.
     pub remaining_seconds: Option<f64>,
+    /// By replica: what is left on that node's own clock, and by how much earlier than on the primary's the lease would
+    /// end there.
+    pub remaining_by_replica: Vec<(Arc<str>, f64, f64)>,
     /// L.
     pub length_seconds: Option<f64>,
     /// E on the server's clock.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::LivenessSource;
+use super::{LivenessSource, WorkerHostView};
 use crate::config::SeriesTier;
 use crate::observe::node::FailReason;
 use crate::observe::worker::ProcessState;
@@ -28,7 +28,11 @@ pub struct WorkerView {
     pub process_gone: bool,
     /// (pid, start time) changes; `None` if no process was ever seen.
     pub restarts: Option<u64>,
-    /// `process` or `heartbeat`, and why it cannot be judged.
+    /// Stalls, cgroup and JVM of its processes on this host.
+    pub host: Option<WorkerHostView>,
+    /// By store: worst case between this worker's host and the lock server; only for workers on this host.
+    pub skew_bounds: Vec<(Arc<str>, f64)>,
+    /// `process`, `heartbeat` and the like, and why it cannot be judged.
     pub coverage_lost: Vec<(&'static str, &'static str)>,
 }
 

@@ -1,6 +1,7 @@
 //! The validated configuration as plain data, one file per section. Imports nothing of ours but
 //! [`Secret`](crate::secret::Secret); every value here is usable as it is, so nothing downstream checks it again.
 
+mod clock;
 mod lock;
 mod source;
 mod store;
@@ -10,16 +11,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use clock::{ChronyAddr, Clock, NodeClock};
 pub use lock::{FORMATS, LockConfig, LockKeys, LockRules, NameTemplate, SeriesTier, TokenKind};
 pub use source::{HttpPart, RedisPart, Source, fill_worker};
 pub use store::{Password, RedisAddr, RedisUrl, Store, TlsFiles};
-pub use worker::{Heartbeat, ProcessSource, WorkerGroup};
+pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 
 /// Everything that is configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Time between two polls of a target.
     pub poll_interval: Duration,
+    /// Time between two samples of the stalls of workers' processes.
+    pub stall_poll: Duration,
+    /// How far back the worst stall is looked for.
+    pub stall_window: Duration,
     /// How long a free or vanished lock keeps its series.
     pub retain: Duration,
     /// Workers watched at most; holders beyond it have no worker name.
@@ -28,6 +34,10 @@ pub struct Config {
     pub stores: BTreeMap<String, Arc<Store>>,
     /// Worker groups, in the order of their names; the first whose names fit serves a worker.
     pub workers: Arc<Vec<WorkerGroup>>,
+    /// Clocks, in the order of their names.
+    pub clocks: Arc<Vec<Clock>>,
+    /// Which of them is this host's.
+    pub local_clock: Option<Arc<str>>,
 }
 
 /// A regular expression over bytes that compares by its text.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::LockConfig;
+use super::{LockConfig, NodeClock};
 use crate::secret::Secret;
 
 /// One lock store: a server or a primary with its replicas.
@@ -26,6 +26,8 @@ pub struct Store {
     pub connect_timeout: Duration,
     /// Longest wait for a reply.
     pub response_timeout: Duration,
+    /// Which clock disciplines which node, as far as is known.
+    pub clocks: Vec<NodeClock>,
     /// The locks.
     pub locks: Vec<LockConfig>,
 }

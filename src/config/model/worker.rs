@@ -20,6 +20,20 @@ pub struct WorkerGroup {
     pub process: Option<ProcessSource>,
     /// Where it beats.
     pub heartbeat: Option<Heartbeat>,
+    /// Whether its processes are JVMs whose counters are read.
+    pub jvm: JvmMode,
+}
+
+/// Whether a worker's processes are looked at as JVMs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JvmMode {
+    /// Those that have counters are; a `java` process without them is reported as not readable.
+    #[default]
+    Auto,
+    /// All of them are: one without counters is reported as not readable.
+    Always,
+    /// None.
+    Never,
 }
 
 impl WorkerGroup {

@@ -42,10 +42,14 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     }
     let config = Config {
         poll_interval: top.duration("poll_interval").unwrap_or(Duration::from_secs(2)),
+        stall_poll: Duration::from_millis(500),
+        stall_window: Duration::from_secs(3600),
         retain: top.duration("retain").unwrap_or(Duration::from_secs(3600)),
         max_workers: top.whole("max_workers").unwrap_or(1000),
         stores,
         workers: Arc::new(workers),
+        clocks: Arc::default(),
+        local_clock: None,
     };
     complete.then_some(config)
 }

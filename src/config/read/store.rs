@@ -50,6 +50,7 @@ pub(super) fn read(name: &str, at: &Cursor<'_>, holders: &mut Holders) -> Option
         tls: tls(at, url.as_ref().map(|u| u.tls), "rediss://"),
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
+        clocks: Vec::new(),
         locks,
         url: url?,
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::checks;
 use super::super::cursor::Cursor;
 use super::super::mistake::quoted;
-use super::super::model::{Heartbeat, ProcessSource, SeriesTier, WorkerGroup};
+use super::super::model::{Heartbeat, JvmMode, ProcessSource, SeriesTier, WorkerGroup};
 use super::super::template::{self, Braces};
 use super::holder::Holders;
 use super::{Known, noted, source};
@@ -40,6 +40,7 @@ fn read(
         },
         process: at.table("process").and_then(|below| process(&below, several, &known.holders)),
         heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, several, known)),
+        jvm: JvmMode::Auto,
     }
 }
 

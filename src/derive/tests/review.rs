@@ -242,6 +242,7 @@ fn workers(most: usize, retain: u64) -> (Workers, Effects) {
         series: SeriesTier::Full,
         process: Some(ProcessSource::FromHolder),
         heartbeat: None,
+        jvm: crate::config::JvmMode::Auto,
     };
     let (poll, retain) = (Duration::from_secs(1), Duration::from_secs(retain));
     (Workers::new(Arc::new(vec![group]), most, poll, retain, Mono(0)), Effects::default())

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{
-    Heartbeat, LockRules, Pattern, ProcessSource, RedisPart, SeriesTier, Source, TokenKind,
-    WorkerGroup,
+    Heartbeat, JvmMode, LockRules, Pattern, ProcessSource, RedisPart, SeriesTier, Source,
+    TokenKind, WorkerGroup,
 };
 use crate::derive::{Effects, Evidence, LivenessSource, Rules, Signal, State, Wanted};
 use crate::observe::lock::{Decoded, Holding, KeyWatched, Shape};
@@ -106,12 +106,14 @@ impl Sim {
                 },
                 frozen_after: frozen_after_ms.map(Duration::from_millis),
             }),
+            jvm: JvmMode::Auto,
         };
         let derive_rules = Rules {
             poll_interval: Duration::from_millis(poll_ms),
             retain: Duration::from_secs(3600),
             max_workers: 100,
             groups: Arc::new(vec![group]),
+            ..Rules::default()
         };
         let mut sim = Self {
             state: State::new(derive_rules, Mono(0)),

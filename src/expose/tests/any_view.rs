@@ -61,6 +61,7 @@ fn lock() -> impl Strategy<Value = LockView> {
         let (holders, previous, liveness, held) = who;
         let (name, tier, fresh, lease_source) = what;
         LockView {
+            remaining_by_replica: Vec::new(),
             key: name.clone(),
             name,
             format: "string",

@@ -107,6 +107,11 @@ impl Driver {
                 self.ask(LookAt { worker: Arc::clone(&worker.name), what, at: now });
             }
         }
+        self.shared.residents.keep(|worker, token_pid| {
+            self.roster
+                .get(worker)
+                .is_some_and(|w| w.processes.iter().any(|(pid, _)| *pid == token_pid))
+        });
     }
 
     fn ask(&mut self, look: LookAt) {

@@ -17,6 +17,8 @@ use tokio::task::JoinHandle;
 
 use super::part::ReadParts;
 use super::process::Paths;
+use super::residents::Residents;
+use super::stalls::{self, StallsHandle};
 use super::{Look, Out, WatchedWorker};
 use crate::config::WorkerGroup;
 use crate::observe::{Mono, Observation};
@@ -30,6 +32,8 @@ const MAX_ASKED: usize = 1024;
 pub struct Settings {
     /// Time between two polls.
     pub poll_interval: Duration,
+    /// Time between two samples of stalls.
+    pub stall_poll: Duration,
     /// `--path.procfs`.
     pub procfs: PathBuf,
     /// `--path.cgroupfs`; found by the mounts if absent.
@@ -43,6 +47,8 @@ pub struct WorkerHandle {
     asked: mpsc::Sender<LookAt>,
     stop: oneshot::Sender<()>,
     driver: JoinHandle<()>,
+    /// Ends when it is dropped; it may hang in the kernel, so nobody waits for it.
+    _stalls: Option<StallsHandle>,
 }
 
 impl WorkerHandle {
@@ -76,6 +82,7 @@ struct Shared {
     interval: Duration,
     paths: Arc<Paths>,
     parts: Arc<dyn ReadParts>,
+    residents: Residents,
     out: Out,
 }
 
@@ -96,15 +103,25 @@ pub fn spawn(
     let (watched, changes) = watch::channel(Vec::new());
     let (asked, asks) = mpsc::channel(MAX_ASKED);
     let (stop, stopped) = oneshot::channel();
+    let paths = Paths { procfs: settings.procfs, cgroupfs: settings.cgroupfs };
+    let residents = Residents::default();
+    let sampling = stalls::Settings {
+        stall_poll: settings.stall_poll,
+        poll_interval: settings.poll_interval,
+        paths: paths.clone(),
+    };
+    let has_processes = groups.iter().any(|g| g.process.is_some());
+    let stalls = has_processes.then(|| stalls::spawn(residents.clone(), sampling, out.clone()));
     let shared = Arc::new(Shared {
         groups,
         interval: settings.poll_interval,
-        paths: Arc::new(Paths { procfs: settings.procfs, cgroupfs: settings.cgroupfs }),
+        paths: Arc::new(paths),
         parts,
+        residents,
         out,
     });
     let driver = driver::Driver::new(shared).run(changes, asks, stopped);
-    WorkerHandle { watched, asked, stop, driver: tokio::spawn(driver) }
+    WorkerHandle { watched, asked, stop, driver: tokio::spawn(driver), _stalls: stalls }
 }
 
 #[cfg(test)]

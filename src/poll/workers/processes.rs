@@ -13,10 +13,11 @@ use super::roster::{Finder, Worker};
 use super::tally::Tally;
 use crate::clock;
 use crate::observe::node::FailReason;
-use crate::observe::worker::{ProcessSeen, ProcessUnknown};
-use crate::observe::{Mono, Observation, ProcessRead, Span};
+use crate::observe::worker::{ProcessSeen, ProcessState, ProcessUnknown};
+use crate::observe::{Mono, Observation, ProcessId, ProcessRead, Span};
 use crate::poll::lane::{Entry, Inside};
 use crate::poll::process::{self, Target};
+use crate::poll::residents::Resident;
 use crate::poll::source::file::{self, FileFailed};
 
 /// A pass takes milliseconds; a command line in a process that is stuck with its memory locked takes for ever.
@@ -157,6 +158,27 @@ async fn tell_unknown(
     tell(shared, tally, whose, span, ProcessSeen::Unknown(unknown.0), unknown.1).await;
 }
 
+/// Says which processes stand for a worker now. One that cannot be seen for a moment is kept: whoever samples it finds
+/// out whether it is still there.
+fn settle(shared: &Shared, whose: &Whose, seen: &ProcessSeen) {
+    let worker = &whose.worker.name;
+    let found = match seen {
+        ProcessSeen::Processes(list) => {
+            let jvm = shared.groups.get(whose.worker.group).map(|g| g.jvm).unwrap_or_default();
+            let live = list.iter().filter(|p| p.state != ProcessState::Zombie);
+            live.map(|p| Resident {
+                worker: Arc::clone(worker),
+                process: ProcessId { pid: p.pid, start_ticks: p.start_ticks },
+                jvm,
+            })
+            .collect()
+        }
+        ProcessSeen::Gone { .. } => Vec::new(),
+        ProcessSeen::Unknown(_) => return,
+    };
+    shared.residents.set(worker, whose.token_pid, found);
+}
+
 async fn tell(
     shared: &Shared,
     tally: &mut Tally,
@@ -171,6 +193,7 @@ async fn tell(
         _ => None,
     };
     tally.note(whose.worker.group, failure);
+    settle(shared, whose, &seen);
     let (worker, token_pid) = (Arc::clone(&whose.worker.name), whose.token_pid);
     let read = ProcessRead { worker, token_pid, span, seen, detail };
     shared.send(Observation::Process(read)).await;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::clock;
-use crate::config::{Heartbeat, HttpPart, ProcessSource, RedisPart, SeriesTier, Source};
+use crate::config::{Heartbeat, HttpPart, JvmMode, ProcessSource, RedisPart, SeriesTier, Source};
 use crate::observe::node::FailReason;
 use crate::observe::poll::PollDone;
 use crate::observe::worker::{Beat, ProcessSeen, ProcessUnknown};
@@ -50,6 +50,7 @@ fn group(name: &str, names: &[&str]) -> WorkerGroup {
         series: SeriesTier::Full,
         process: None,
         heartbeat: None,
+        jvm: JvmMode::Auto,
     }
 }
 
@@ -75,7 +76,12 @@ struct Run {
 fn start(groups: Vec<WorkerGroup>, interval: Duration) -> Run {
     let (out, facts) = mpsc::channel(1024);
     let parts = Arc::new(Scripted::default());
-    let settings = Settings { poll_interval: interval, procfs: "/proc".into(), cgroupfs: None };
+    let settings = Settings {
+        poll_interval: interval,
+        stall_poll: interval,
+        procfs: "/proc".into(),
+        cgroupfs: None,
+    };
     let handle = spawn(Arc::new(groups), settings, Arc::clone(&parts) as Arc<dyn ReadParts>, out);
     Run { handle, facts, parts }
 }

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::mounts::{Mount, Mounts};
+use crate::poll::mounts::{Mount, Mounts};
 
 /// The cgroup trees that can freeze, and what was read of them in one pass over the processes.
 #[derive(Debug, Default)]
@@ -132,5 +132,5 @@ fn state(path: &Path, is_root: bool) -> Option<bool> {
 }
 
 #[cfg(test)]
-#[path = "cgroup_tests.rs"]
+#[path = "freezer_tests.rs"]
 mod tests;
