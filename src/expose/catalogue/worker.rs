@@ -1,4 +1,5 @@
-//! Families of workers: heartbeats and processes. Every age is on the exporter's monotonic clock as of the snapshot.
+//! Families of workers: heartbeats and processes; what is seen of a process on the exporter's host beyond whether it lives
+//! is in [`super::host`]. Every age is on the exporter's monotonic clock as of the snapshot.
 
 use super::families;
 

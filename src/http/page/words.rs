@@ -11,6 +11,7 @@ pub fn signal(signal: Signal) -> &'static str {
         Signal::LeaseWithoutTtl => "has no expiry: nothing frees it",
         Signal::ReplicaDiverged => "a replica shows something else",
         Signal::HeldTooLong => "held longer than it should be",
+        Signal::LeaseShorterThanStall => "its holder stalled for longer than the lease survives",
         Signal::Unheld => "nobody holds it although somebody should",
     }
 }
@@ -36,6 +37,10 @@ pub fn meaning(signal: Signal) -> &'static str {
             "A replica shows another owner or expiry: a failover now would break the lock."
         }
         Signal::HeldTooLong => "Held longer than `max_hold`, or far longer than ever before.",
+        Signal::LeaseShorterThanStall => {
+            "Its holder was kept from running for longer than the lease leaves room for: another such stall, and the \
+             lease runs out while it still works."
+        }
         Signal::Unheld => "It is expected to be always held, and is free for too long.",
     }
 }
