@@ -86,7 +86,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         up: true,
         failure: None,
         facts: Some(NodeFactsView {
-            skew_bound_seconds: Some(0.0006),
+            skew_bound_seconds: Some(0.0031),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -222,7 +222,7 @@ fn hidden_lock() -> LockView {
 fn frozen_worker() -> WorkerView {
     WorkerView {
         host: Some(host::full()),
-        skew_bounds: vec![("main".into(), 0.0006)],
+        skew_bounds: vec![("main".into(), 0.0031)],
         name: "orders-1".into(),
         tier: SeriesTier::Full,
         sources: vec![

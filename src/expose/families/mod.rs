@@ -6,7 +6,7 @@ mod exporter;
 mod host;
 mod lock;
 mod store;
-pub(in crate::expose) mod worker;
+mod worker;
 
 use prometheus::proto::MetricFamily;
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Coverage;
 use super::host::{Cgroup, Jvm, Scheduling, Stalls};
-use crate::expose::families::worker;
+use crate::expose::standing;
 use crate::view::{View, WorkerView};
 
 #[derive(Debug, Serialize)]
@@ -76,7 +76,7 @@ pub(super) fn describe_worker(view: &WorkerView) -> Worker<'_> {
             .collect(),
         heartbeat_age_seconds: view.heartbeat_age_seconds,
         heartbeat_frozen_after_seconds: view.frozen_after_seconds,
-        process_state: worker::state(view),
+        process_state: standing::process(view),
         coverage_lost: view
             .coverage_lost
             .iter()
