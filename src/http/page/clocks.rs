@@ -45,7 +45,7 @@ fn configured(out: &mut String, clocks: &[ClockView]) {
         out.push_str("<tr>");
         let here = if clock.is_local { " <small>this host's</small>" } else { "" };
         facts::cell(out, "Clock", &format!("<b>{}</b>{here}", Broken(&clock.name)));
-        facts::cell(out, "State", &format!("<div class=\"prose\">{}</div>", state(clock)));
+        facts::cell(out, "State", &format!("<span class=\"prose\">{}</span>", state(clock)));
         let offset = clock.offset_seconds.filter(|s| s.is_finite());
         facts::cell(out, "Offset", &offset.map_or(UNKNOWN.to_owned(), ahead));
         let bound = clock.error_bound_seconds.filter(|s| s.is_finite());

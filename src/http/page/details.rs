@@ -81,7 +81,8 @@ fn lease(out: &mut String, row: &Row<'_>, view: &View) {
     let margin = row.now(lock.least_margin_ratio).filter(|m| m.is_finite());
     let margin = margin.map_or(UNKNOWN.to_owned(), |m| format!("{:.0} % of the lease", m * 100.0));
     item(out, "Least left before a renewal, last hour", &margin);
-    length(out, "Longest stall it survives", row.now(lock.stall_budget_seconds));
+    let survives = row.now(lock.stall_budget_seconds).map_or(UNKNOWN.to_owned(), when::small);
+    item(out, "Longest stall it survives", &survives);
     for holder in lock.holders.iter().filter(|_| row.is_held()) {
         worst_stall(out, holder, view);
     }

@@ -84,7 +84,11 @@ fn blind(out: &mut String, row: &Row<'_>, view: &View) {
     for holder in row.lock.holders.iter().filter(|_| row.is_held()) {
         if let Some(worker) = stalls::worker(view, &holder.worker) {
             let is_of_host = |aspect: &str| !matches!(aspect, "heartbeat" | "process");
-            list.push_str(&stalls::blind(worker, is_of_host));
+            let of_host = stalls::blind(worker, is_of_host);
+            if !of_host.is_empty() {
+                let name = Broken(&holder.worker);
+                put!(list, "<div class=\"dim\">of the stalls of {name}:</div>{of_host}");
+            }
         }
     }
     if !list.is_empty() {

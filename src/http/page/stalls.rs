@@ -27,11 +27,11 @@ fn bounds(worst: &WorstStallView) -> String {
         let source = words::stall(worst.lower_source);
         put!(
             out,
-            "<div>at least <b>{lower}</b> <span class=\"dim\">{source}, {age} ago</span></div>"
+            "<div>at least <b class=\"n\">{lower}</b> <span class=\"dim\">{source}, {age} ago</span></div>"
         );
     }
     let source = words::stall(worst.upper_source);
-    put!(out, "<div>at most <b>{upper}</b> <span class=\"dim\">{source}</span></div>");
+    put!(out, "<div>at most <b class=\"n\">{upper}</b> <span class=\"dim\">{source}</span></div>");
     out
 }
 

@@ -23,8 +23,10 @@ pub fn seconds(s: f64) -> String {
 /// Seconds that may be very few, such as an offset or a stall: in the unit that shows them.
 pub fn small(s: f64) -> String {
     let magnitude = s.abs();
-    if magnitude >= 0.9995 || !s.is_finite() {
+    if magnitude >= 120.0 || !s.is_finite() {
         seconds(s)
+    } else if magnitude >= 0.9995 {
+        format!("{s:.1} s")
     } else if magnitude >= 0.09995 {
         format!("{:.0} ms", s * 1e3)
     } else if magnitude >= 0.0009995 {
@@ -80,7 +82,8 @@ mod tests {
             (0.003, "3.0 ms"),
             (0.25, "250 ms"),
             (0.999_6, "1.0 s"),
-            (21.0, "21 s"),
+            (21.04, "21.0 s"),
+            (600.0, "10 min"),
             (f64::INFINITY, "?"),
         ];
         for (s, text) in cases {

@@ -9,8 +9,15 @@ use crate::view::{CgroupView, WorkerView};
 /// Workers shown at most; the API has them all.
 const ROWS: usize = 200;
 
-const COLUMNS: [&str; 7] =
-    ["Worker", "Now", "Worst stall", "Pressure, last 10 s", "CPU quota", "JVM", "Cannot be judged"];
+const COLUMNS: [&str; 7] = [
+    "Worker",
+    "Process",
+    "Worst stall",
+    "Pressure, last 10 s",
+    "CPU quota",
+    "JVM",
+    "Cannot be judged",
+];
 
 /// The section; nothing where no worker has a process here.
 pub fn section(out: &mut String, workers: &[WorkerView]) {
@@ -51,7 +58,7 @@ fn row(out: &mut String, worker: &WorkerView) {
     };
     out.push_str("<tr>");
     facts::cell(out, "Worker", &format!("<b>{}</b>", Broken(&worker.name)));
-    facts::cell(out, "Now", &known(Some(now(worker))));
+    facts::cell(out, "Process", &known(Some(now(worker))));
     facts::cell(out, "Worst stall", &known(host.map(stalls::worst)));
     facts::cell(out, "Pressure", &known(cgroup.map(pressure)));
     facts::cell(out, "CPU quota", &known(cgroup.map(throttling)));
@@ -89,12 +96,19 @@ fn now(worker: &WorkerView) -> String {
 /// Shares of the last 10 s, and kills for want of memory.
 fn pressure(cgroup: &CgroupView) -> String {
     let mut out = String::new();
-    for (resource, kind, share, _) in &cgroup.pressure {
-        if *share >= 0.005 && share.is_finite() {
-            let who = if *kind == "full" { "all tasks" } else { "some task" };
-            let percent = share * 100.0;
-            put!(out, "<div>{}: {who} {percent:.0} %</div>", Broken(resource));
+    for resource in ["memory", "cpu", "io"] {
+        let of = |kind: &str| {
+            let mut all =
+                cgroup.pressure.iter().filter(|(r, k, _, _)| (*r, *k) == (resource, kind));
+            all.next().map(|(_, _, share, _)| *share).filter(|s| s.is_finite() && *s >= 0.005)
+        };
+        // Whenever all tasks wait, some do.
+        let Some(some) = of("some") else { continue };
+        put!(out, "<div>{resource}: some task <span class=\"n\">{:.0} %</span>", some * 100.0);
+        if let Some(full) = of("full") {
+            put!(out, ", all <span class=\"n\">{:.0} %</span>", full * 100.0);
         }
+        out.push_str("</div>");
     }
     if out.is_empty() && !cgroup.pressure.is_empty() {
         out.push_str("none");
@@ -111,7 +125,7 @@ fn throttling(cgroup: &CgroupView) -> String {
         (_, Some(0)) => "never used up".to_owned(),
         (Some(seconds), Some(periods)) => {
             let periods = words::count(periods, "period", "periods");
-            format!("throttled for {} in {periods}", when::small(seconds))
+            format!("throttled for <span class=\"n\">{}</span> in {periods}", when::small(seconds))
         }
         (Some(seconds), None) => format!("throttled for {}", when::small(seconds)),
         (None, Some(periods)) => {
@@ -128,7 +142,7 @@ fn jvm(worker: &WorkerView) -> String {
     let mut out = String::new();
     if let Some(pause) = jvm.longest_pause_seconds {
         let at_least = if jvm.longest_pause_is_exact { "" } else { "at least " };
-        put!(out, "<div>longest pause {at_least}<b>{}</b></div>", when::small(pause));
+        put!(out, "<div>longest pause {at_least}<b class=\"n\">{}</b></div>", when::small(pause));
     }
     if let Some(stopped) = jvm.safepoint_seconds {
         put!(out, "<div class=\"dim\">stopped for {} in all</div>", when::small(stopped));
