@@ -9,6 +9,7 @@ mod clients;
 mod companions;
 mod controls;
 mod daemon;
+mod documents;
 mod failover;
 mod false_alarms;
 mod golden;
