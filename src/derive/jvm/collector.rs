@@ -82,8 +82,8 @@ fn longest(last: &Collector, now: &Collector) -> Option<Bounds> {
     } else {
         (now.invocations - last.invocations).max(1)
     };
-    let ended = begun + u64::from(goes_on(last))
-        - u64::from(goes_on(now)).min(begun + u64::from(goes_on(last)));
+    let ended =
+        begun.saturating_add(u64::from(goes_on(last))).saturating_sub(u64::from(goes_on(now)));
     let booked = now.time - last.time;
     // The last that began is the last that ended, unless it goes on; then nothing tells the last that ended.
     let latest = (!goes_on(now)).then(|| now.last_exit - now.last_entry);
