@@ -80,4 +80,6 @@ impl Cgroups {
 }
 
 #[cfg(test)]
+mod real_tests;
+#[cfg(test)]
 mod tests;
