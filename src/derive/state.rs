@@ -12,6 +12,7 @@ use super::rules::Rules;
 use super::store::Store;
 use super::wanted::{Effects, Notice, Weight};
 use super::words::LivenessSource;
+use super::worker::Worker;
 use super::workers::Workers;
 use crate::config::ProcessSource;
 use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
@@ -99,7 +100,6 @@ impl State {
 
     /// Takes one fact.
     pub fn step(&mut self, observation: &Observation, fx: &mut Effects) {
-        let poll = self.rules.poll_interval;
         match observation {
             Observation::StoreStarted { store, name, .. } => self.start_store(*store, name),
             Observation::StoreStopped { store } => self.stop_store(*store),
@@ -120,7 +120,7 @@ impl State {
             }
             Observation::Batch(b) => {
                 if let Some(s) = self.stores.get_mut(&b.node.store) {
-                    s.batch(b, poll, &mut self.workers, fx);
+                    s.batch(b, self.rules.stalls(), &mut self.workers, fx);
                 }
             }
             Observation::Node(f) => {
@@ -146,9 +146,8 @@ impl State {
             Observation::Stalls(r) => {
                 let rules = self.stall_rules();
                 for sample in &r.samples {
-                    if let Some(worker) = self.workers.by_name.get_mut(&sample.worker) {
-                        worker.host.stall(sample, rules);
-                    }
+                    let at = sample.span.done;
+                    self.learn_stall(&sample.worker, at, fx, |w| w.host.stall(sample, rules));
                 }
             }
             Observation::Cgroup(r) => {
@@ -159,9 +158,7 @@ impl State {
             }
             Observation::Jvm(r) => {
                 let rules = self.stall_rules();
-                if let Some(worker) = self.workers.by_name.get_mut(&r.worker) {
-                    worker.host.jvm(r, rules);
-                }
+                self.learn_stall(&r.worker, r.span.done, fx, |w| w.host.jvm(r, rules));
             }
             Observation::Clock(r) => self.clocks.read(r),
             Observation::HostClock(r) => self.host_clock.read(r),
@@ -170,11 +167,7 @@ impl State {
 
     /// What the config says about stalls.
     pub fn stall_rules(&self) -> StallRules {
-        StallRules {
-            stall_poll: self.rules.stall_poll,
-            poll: self.rules.poll_interval,
-            window: self.rules.stall_window,
-        }
+        self.rules.stalls()
     }
 
     fn start_store(&mut self, id: StoreId, name: &Arc<str>) {
@@ -213,6 +206,8 @@ impl State {
         }
         let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
         let (before, was_lost) = (worker.heartbeat.failure, worker.heartbeat.loss().is_some());
+        // What is usual is what was so before this beat.
+        let usual = worker.heartbeat.known_beat();
         let is_news = worker.heartbeat.read(read.span, &read.beat, rules);
         let beat = &worker.heartbeat;
         if is_news {
@@ -239,6 +234,11 @@ impl State {
         }
         if !matches!(read.beat, Beat::Failed { .. }) {
             self.look(&read.worker, LivenessSource::Heartbeat, read.span, fx);
+            let rules = self.stall_rules();
+            self.learn_stall(&read.worker, read.span.done, fx, |worker| {
+                let (gap, is_expected) = (worker.heartbeat.gap, worker.is_expected_to_beat());
+                worker.host.beat_gap(gap, usual, is_expected, read.span, rules)
+            });
         }
     }
 
@@ -270,6 +270,27 @@ impl State {
         }
         if !matches!(read.seen, ProcessSeen::Unknown(_)) {
             self.look(&read.worker, LivenessSource::Process, read.span, fx);
+        }
+    }
+
+    /// Takes what a read says of a worker's stalls; its locks are judged when the worst is worse than before.
+    fn learn_stall(
+        &mut self,
+        worker: &str,
+        at: Mono,
+        fx: &mut Effects,
+        learn: impl FnOnce(&mut Worker) -> bool,
+    ) {
+        let Some(w) = self.workers.by_name.get_mut(worker) else { return };
+        if !learn(w) {
+            return;
+        }
+        let rules = self.stall_rules();
+        let Some(w) = self.workers.by_name.get(worker) else { return };
+        for (id, key) in w.holds.keys() {
+            if let Some(store) = self.stores.get_mut(id) {
+                store.judge_stall(*key, at, rules, &self.workers, fx);
+            }
         }
     }
 

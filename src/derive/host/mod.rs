@@ -1,10 +1,40 @@
 //! What is known of a worker's processes on this host beyond whether they live: how long they were kept from running,
 //! what their cgroups and JVMs say. Pure; bounds of stalls follow from counters only, never from hope.
+//!
+//! From the bottom: a [`window`] of the largest bounds; [`beats`] of a heart; one [`track`] per process with when it may
+//! have been stopped ([`standing`]) and what the [`past`] left open; [`other`] waiting that a more rarely read source
+//! shows; [`totals`]. A bound counts from when its read ended: if the exporter itself stood still, its intervals are long,
+//! so that upper bounds grow and lower bounds stay true.
 
+pub mod beats;
+mod other;
+mod past;
+mod standing;
+pub mod totals;
+mod track;
+pub mod window;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::observe::stall::StallSample;
-use crate::observe::{CgroupRead, JvmRead, Mono};
+use self::beats::Gap;
+use self::other::Rolling;
+use self::totals::Cgroups;
+use self::track::Track;
+use self::window::{Bound, Window};
+use super::fresh::is_fresh;
+use super::words::StallSource;
+use crate::observe::cgroup::Reading;
+use crate::observe::stall::{HostUnknown, Scheduling, StallSample};
+use crate::observe::{CgroupRead, JvmRead, Mono, ProcessId, Span};
+
+/// Processes of one worker that are followed.
+const MOST_PROCESSES: usize = 512;
+/// One that was not seen for so long is let go when another comes.
+const OUT_OF_SIGHT: Duration = Duration::from_secs(600);
 
 /// What the config says about stalls.
 #[derive(Clone, Copy, Debug)]
@@ -17,25 +47,274 @@ pub struct StallRules {
     pub window: Duration,
 }
 
+/// The worst stall of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorstStall {
+    /// It was at least so long.
+    pub lower: Bound,
+    /// When that was seen.
+    pub lower_at: Mono,
+    /// No stall was longer. `None` while nothing is sampled: then there may have been any.
+    pub upper: Option<Bound>,
+}
+
+/// One process.
+#[derive(Clone, Debug, Default)]
+struct Followed {
+    track: Option<Track>,
+    /// Why the last sample failed, if it did.
+    failure: Option<HostUnknown>,
+    /// End of the last sample, good or bad.
+    looked: Mono,
+    memory: Rolling,
+    io: Rolling,
+    cgroup_read: Mono,
+    /// The last look at its cgroup failed; or which of its pressures could not be read.
+    cgroup_failure: Option<HostUnknown>,
+    pressure_failure: Option<HostUnknown>,
+}
+
 /// One worker's stalls, cgroups and JVMs.
 #[derive(Clone, Debug, Default)]
-pub struct Host {}
+pub struct Host {
+    processes: BTreeMap<ProcessId, Followed>,
+    lower: Window,
+    upper: Window,
+    /// Upper bounds by the heartbeat, which count where nothing is sampled.
+    silence: Window,
+    /// End of the last good read of the heartbeat.
+    heard: Option<Mono>,
+    /// The gap that goes on does not count, because for a part of it nobody was expected to beat.
+    is_gap_void: bool,
+    window: Duration,
+    run_delay: Option<Duration>,
+    involuntary: Option<u64>,
+    cgroups: Cgroups,
+}
 
 impl Host {
-    /// Takes one sample of one of its processes.
-    pub fn stall(&mut self, _sample: &StallSample, _rules: StallRules) {}
+    /// Takes one sample of one of its processes. Returns whether the worst stall is worse now.
+    pub fn stall(&mut self, sample: &StallSample, rules: StallRules) -> bool {
+        self.window = rules.window;
+        let done = sample.span.done;
+        let seen = match &sample.seen {
+            Ok(seen) => seen,
+            Err(HostUnknown::Gone) => {
+                self.processes.remove(&sample.process);
+                return false;
+            }
+            Err(why) => {
+                let process = self.process(sample.process, done);
+                (process.failure, process.looked) = (Some(*why), done);
+                return false;
+            }
+        };
+        let process = self.process(sample.process, done);
+        (process.failure, process.looked) = (None, done);
+        let step = match &mut process.track {
+            Some(track) => track.take(sample.span, seen),
+            None => {
+                process.track = Some(Track::new(sample.span, seen));
+                None
+            }
+        };
+        self.run_delay.get_or_insert_default();
+        if self.involuntary.is_none() && seen.involuntary.is_some() {
+            self.involuntary = Some(0);
+        }
+        let Some(step) = step else { return false };
+        self.run_delay = self.run_delay.map(|sum| sum.saturating_add(step.waited));
+        self.involuntary =
+            self.involuntary.map(|sum| sum.saturating_add(step.involuntary.unwrap_or(0)));
+        self.upper.record(done, step.upper, rules.window);
+        step.lower.is_some_and(|bound| self.lower.record(done, bound, rules.window))
+    }
 
-    /// Takes one look at the cgroup of one of its processes.
-    pub fn cgroup(&mut self, _read: &CgroupRead, _rules: StallRules) {}
+    /// Takes one look at the cgroup of one of its processes. What was waited in it for memory and I/O can lengthen a
+    /// stall, but whose waiting it was, it does not tell.
+    pub fn cgroup(&mut self, read: &CgroupRead, rules: StallRules) {
+        self.window = rules.window;
+        let done = read.span.done;
+        if let Ok(cgroup) = &read.seen {
+            self.cgroups.take(read.span, cgroup);
+        }
+        let process = self.process(read.process, done);
+        process.cgroup_read = done;
+        let seen = read.seen.as_ref();
+        process.cgroup_failure = seen.err().copied();
+        process.pressure_failure = seen.ok().and_then(|c| {
+            let failure = |r: &Reading<_>| r.as_ref().err().copied();
+            failure(&c.memory).or_else(|| failure(&c.cpu)).or_else(|| failure(&c.io))
+        });
+        let total = |r: &Reading<crate::observe::cgroup::Pressure>| r.ok().map(|p| p.some.total);
+        let (memory, io) = seen.map_or((None, None), |c| (total(&c.memory), total(&c.io)));
+        let before = process.memory.read().or(process.io.read());
+        let is_still = process
+            .track
+            .as_ref()
+            .is_some_and(|t| before.is_some_and(|before| t.unmoved_since() <= before));
+        process.memory.take(read.span, memory, is_still);
+        process.io.take(read.span, io, is_still);
+        if let Some(bound) = process.with_other() {
+            self.upper.record(done, bound, rules.window);
+        }
+    }
 
     /// Takes one look at one of its JVMs.
-    pub fn jvm(&mut self, _read: &JvmRead, _rules: StallRules) {}
+    pub fn jvm(&mut self, _read: &JvmRead, _rules: StallRules) -> bool {
+        false
+    }
 
-    /// Takes a gap between two beats that lay between reads: at least and at most so long, and the usual beat.
-    pub fn beat_gap(&mut self, _gap: (f64, f64), _usual: f64, _at: Mono, _rules: StallRules) {}
+    /// Takes what a good read of its heartbeat showed: a gap between beats, the usual beat if it is known, and whether
+    /// somebody is expected to beat. A gap counts without the beat that was due. Returns whether the worst stall is
+    /// worse now.
+    pub fn beat_gap(
+        &mut self,
+        gap: Option<Gap>,
+        usual: Option<Duration>,
+        is_expected: bool,
+        read: Span,
+        rules: StallRules,
+    ) -> bool {
+        self.window = rules.window;
+        self.heard = Some(read.done);
+        self.is_gap_void |= !is_expected;
+        let Some(gap) = gap else { return false };
+        let is_void = self.is_gap_void;
+        if gap.is_over {
+            self.is_gap_void = false;
+        }
+        if is_void {
+            return false;
+        }
+        let source = StallSource::HeartbeatGap;
+        if let Some(length) = gap.upper {
+            self.silence.record(read.done, Bound { length, source }, rules.window);
+        }
+        let length = usual.and_then(|u| gap.lower.checked_sub(u)).filter(|l| !l.is_zero());
+        length.is_some_and(|length| {
+            self.lower.record(read.done, Bound { length, source }, rules.window)
+        })
+    }
 
-    /// The worst stall of the window: at least and at most so long, in seconds.
-    pub fn worst_stall(&self, _now: Mono, _rules: StallRules) -> Option<(f64, f64)> {
-        None
+    /// The worst stall of the window, as of the last reads. `None` if nothing was ever seen of it.
+    pub fn worst_stall(&self, now: Mono, rules: StallRules) -> Option<WorstStall> {
+        let lower = self.lower.largest(now, self.window);
+        let upper = if self.is_sampled(now, rules) {
+            self.upper.largest(now, self.window)
+        } else if self.is_heard(now, rules) && !self.is_refused(now, rules) {
+            self.silence.largest(now, self.window)
+        } else {
+            None
+        };
+        let (lower, lower_at) = match (lower, upper) {
+            (Some(lower), _) => lower,
+            // Nothing was seen to stand still.
+            (None, Some((upper, at))) => (Bound { length: Duration::ZERO, ..upper }, at),
+            (None, None) => return None,
+        };
+        let upper = upper.map(|(upper, _)| upper.longer(lower));
+        Some(WorstStall { lower, lower_at, upper })
+    }
+
+    /// Whether stalls of its processes are known up to now: some are sampled, and none of them only in vain.
+    pub fn is_sampled(&self, now: Mono, rules: StallRules) -> bool {
+        self.fresh(now, rules).next().is_some() && !self.is_refused(now, rules)
+    }
+
+    fn is_refused(&self, now: Mono, rules: StallRules) -> bool {
+        self.refusal(now, rules).is_some()
+    }
+
+    /// Why a process of it cannot be sampled now.
+    pub fn refusal(&self, now: Mono, rules: StallRules) -> Option<HostUnknown> {
+        let recent = self.processes.values().filter(|p| is_fresh(Some(p.looked), now, rules.poll));
+        recent.filter_map(|p| p.failure).max()
+    }
+
+    fn is_heard(&self, now: Mono, rules: StallRules) -> bool {
+        is_fresh(self.heard, now, rules.poll) && self.processes.is_empty()
+    }
+
+    fn fresh(&self, now: Mono, rules: StallRules) -> impl Iterator<Item = &Track> {
+        let is_fresh = move |t: &&Track| {
+            // Where there are too many processes to sample each in time, their own interval is longer.
+            let interval = t.interval().unwrap_or_default().max(rules.poll);
+            is_fresh(Some(t.span().done), now, interval)
+        };
+        self.processes.values().filter_map(|p| p.track.as_ref()).filter(is_fresh)
+    }
+
+    /// The last samples of its processes, those that are not too old.
+    pub fn samples(&self, now: Mono, rules: StallRules) -> impl Iterator<Item = &Scheduling> {
+        self.fresh(now, rules).map(Track::last)
+    }
+
+    /// For how long a runnable thread has not moved now, the longest of its processes.
+    pub fn ongoing(&self, now: Mono, rules: StallRules) -> Option<Duration> {
+        self.fresh(now, rules).filter_map(Track::ongoing).max()
+    }
+
+    /// Mean time between two samples of a process, of the one that is sampled most rarely.
+    pub fn interval(&self, now: Mono, rules: StallRules) -> Option<Duration> {
+        self.fresh(now, rules).filter_map(Track::interval).max()
+    }
+
+    /// Time that threads waited for a CPU since the worker was first seen.
+    pub fn run_delay(&self) -> Option<Duration> {
+        self.run_delay
+    }
+
+    /// Involuntary context switches since then.
+    pub fn involuntary(&self) -> Option<u64> {
+        self.involuntary
+    }
+
+    /// Its cgroups.
+    pub fn cgroups(&self) -> &Cgroups {
+        &self.cgroups
+    }
+
+    /// Why the cgroup of a process, and why its pressure, cannot be read now.
+    pub fn cgroup_failures(
+        &self,
+        now: Mono,
+        poll: Duration,
+    ) -> (Option<HostUnknown>, Option<HostUnknown>) {
+        let recent = || {
+            let is_recent = move |p: &&Followed| is_fresh(Some(p.cgroup_read), now, poll);
+            self.processes.values().filter(is_recent)
+        };
+        let of = |failure: fn(&Followed) -> Option<HostUnknown>| recent().filter_map(failure).max();
+        (of(|p| p.cgroup_failure), of(|p| p.pressure_failure))
+    }
+
+    fn process(&mut self, id: ProcessId, at: Mono) -> &mut Followed {
+        if !self.processes.contains_key(&id) {
+            let last = |p: &Followed| p.looked.max(p.cgroup_read);
+            self.processes.retain(|_, p| at.since(last(p)) < OUT_OF_SIGHT);
+            let oldest = self.processes.iter().min_by_key(|(_, p)| last(p)).map(|(id, _)| *id);
+            if let Some(oldest) = oldest.filter(|_| self.processes.len() >= MOST_PROCESSES) {
+                self.processes.remove(&oldest);
+            }
+        }
+        let fresh = || Followed { looked: at, ..Followed::default() };
+        self.processes.entry(id).or_insert_with(fresh)
+    }
+}
+
+impl Followed {
+    /// The longest stall with all the waiting that samples do not show.
+    fn with_other(&self) -> Option<Bound> {
+        let parts =
+            [(&self.memory, StallSource::MemoryPressure), (&self.io, StallSource::IoPressure)];
+        let from = parts.iter().filter(|(r, _)| r.read().is_some()).map(|(r, _)| r.from()).min()?;
+        let none = Bound { length: Duration::ZERO, source: StallSource::BetweenSamples };
+        let all = parts.iter().fold(none, |sum, (rolling, source)| {
+            let part = Bound { length: rolling.waited(), source: *source };
+            let source = sum.longer(part).source;
+            Bound { length: sum.length.saturating_add(part.length), source }
+        });
+        self.track.as_ref()?.with_other(from, all)
     }
 }
