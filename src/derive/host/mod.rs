@@ -6,7 +6,9 @@
 //! shows; [`totals`]. A bound counts from when its read ended: if the exporter itself stood still, its intervals are long,
 //! so that upper bounds grow and lower bounds stay true.
 
+mod around;
 pub mod beats;
+mod followed;
 mod other;
 mod past;
 mod standing;
@@ -20,16 +22,16 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use self::around::Jvms;
 use self::beats::Gap;
-use self::other::Rolling;
+use self::followed::Followed;
 use self::totals::Cgroups;
 use self::track::Track;
 use self::window::{Bound, Window};
 use super::fresh::is_fresh;
 use super::words::StallSource;
-use crate::observe::cgroup::Reading;
 use crate::observe::stall::{HostUnknown, Scheduling, StallSample};
-use crate::observe::{CgroupRead, JvmRead, Mono, ProcessId, Span};
+use crate::observe::{Mono, ProcessId, Span};
 
 /// Processes of one worker that are followed.
 const MOST_PROCESSES: usize = 512;
@@ -58,22 +60,6 @@ pub struct WorstStall {
     pub upper: Option<Bound>,
 }
 
-/// One process.
-#[derive(Clone, Debug, Default)]
-struct Followed {
-    track: Option<Track>,
-    /// Why the last sample failed, if it did.
-    failure: Option<HostUnknown>,
-    /// End of the last sample, good or bad.
-    looked: Mono,
-    memory: Rolling,
-    io: Rolling,
-    cgroup_read: Mono,
-    /// The last look at its cgroup failed; or which of its pressures could not be read.
-    cgroup_failure: Option<HostUnknown>,
-    pressure_failure: Option<HostUnknown>,
-}
-
 /// One worker's stalls, cgroups and JVMs.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -90,6 +76,7 @@ pub struct Host {
     run_delay: Option<Duration>,
     involuntary: Option<u64>,
     cgroups: Cgroups,
+    jvms: Jvms,
 }
 
 impl Host {
@@ -128,41 +115,6 @@ impl Host {
             self.involuntary.map(|sum| sum.saturating_add(step.involuntary.unwrap_or(0)));
         self.upper.record(done, step.upper, rules.window);
         step.lower.is_some_and(|bound| self.lower.record(done, bound, rules.window))
-    }
-
-    /// Takes one look at the cgroup of one of its processes. What was waited in it for memory and I/O can lengthen a
-    /// stall, but whose waiting it was, it does not tell.
-    pub fn cgroup(&mut self, read: &CgroupRead, rules: StallRules) {
-        self.window = rules.window;
-        let done = read.span.done;
-        if let Ok(cgroup) = &read.seen {
-            self.cgroups.take(read.span, cgroup);
-        }
-        let process = self.process(read.process, done);
-        process.cgroup_read = done;
-        let seen = read.seen.as_ref();
-        process.cgroup_failure = seen.err().copied();
-        process.pressure_failure = seen.ok().and_then(|c| {
-            let failure = |r: &Reading<_>| r.as_ref().err().copied();
-            failure(&c.memory).or_else(|| failure(&c.cpu)).or_else(|| failure(&c.io))
-        });
-        let total = |r: &Reading<crate::observe::cgroup::Pressure>| r.ok().map(|p| p.some.total);
-        let (memory, io) = seen.map_or((None, None), |c| (total(&c.memory), total(&c.io)));
-        let before = process.memory.read().or(process.io.read());
-        let is_still = process
-            .track
-            .as_ref()
-            .is_some_and(|t| before.is_some_and(|before| t.unmoved_since() <= before));
-        process.memory.take(read.span, memory, is_still);
-        process.io.take(read.span, io, is_still);
-        if let Some(bound) = process.with_other() {
-            self.upper.record(done, bound, rules.window);
-        }
-    }
-
-    /// Takes one look at one of its JVMs.
-    pub fn jvm(&mut self, _read: &JvmRead, _rules: StallRules) -> bool {
-        false
     }
 
     /// Takes what a good read of its heartbeat showed: a gap between beats, the usual beat if it is known, and whether
@@ -270,28 +222,9 @@ impl Host {
         self.involuntary
     }
 
-    /// Its cgroups.
-    pub fn cgroups(&self) -> &Cgroups {
-        &self.cgroups
-    }
-
-    /// Why the cgroup of a process, and why its pressure, cannot be read now.
-    pub fn cgroup_failures(
-        &self,
-        now: Mono,
-        poll: Duration,
-    ) -> (Option<HostUnknown>, Option<HostUnknown>) {
-        let recent = || {
-            let is_recent = move |p: &&Followed| is_fresh(Some(p.cgroup_read), now, poll);
-            self.processes.values().filter(is_recent)
-        };
-        let of = |failure: fn(&Followed) -> Option<HostUnknown>| recent().filter_map(failure).max();
-        (of(|p| p.cgroup_failure), of(|p| p.pressure_failure))
-    }
-
     fn process(&mut self, id: ProcessId, at: Mono) -> &mut Followed {
         if !self.processes.contains_key(&id) {
-            let last = |p: &Followed| p.looked.max(p.cgroup_read);
+            let last = Followed::last;
             self.processes.retain(|_, p| at.since(last(p)) < OUT_OF_SIGHT);
             let oldest = self.processes.iter().min_by_key(|(_, p)| last(p)).map(|(id, _)| *id);
             if let Some(oldest) = oldest.filter(|_| self.processes.len() >= MOST_PROCESSES) {
@@ -300,21 +233,5 @@ impl Host {
         }
         let fresh = || Followed { looked: at, ..Followed::default() };
         self.processes.entry(id).or_insert_with(fresh)
-    }
-}
-
-impl Followed {
-    /// The longest stall with all the waiting that samples do not show.
-    fn with_other(&self) -> Option<Bound> {
-        let parts =
-            [(&self.memory, StallSource::MemoryPressure), (&self.io, StallSource::IoPressure)];
-        let from = parts.iter().filter(|(r, _)| r.read().is_some()).map(|(r, _)| r.from()).min()?;
-        let none = Bound { length: Duration::ZERO, source: StallSource::BetweenSamples };
-        let all = parts.iter().fold(none, |sum, (rolling, source)| {
-            let part = Bound { length: rolling.waited(), source: *source };
-            let source = sum.longer(part).source;
-            Bound { length: sum.length.saturating_add(part.length), source }
-        });
-        self.track.as_ref()?.with_other(from, all)
     }
 }

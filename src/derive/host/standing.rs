@@ -69,6 +69,9 @@ pub(super) struct Standing {
     stance: Stance,
     /// It has had this stance from the end of this sample at the latest.
     shown: Mono,
+    /// It was so already when the counters were first read as they are, unless they moved between their last reading
+    /// and that of the stance: then the next sample shows that they have.
+    claimed: Option<Mono>,
     stop: Option<Stop>,
 }
 
@@ -80,6 +83,8 @@ pub(super) struct Closed {
     pub(super) span: Span,
     /// Whether any counter moved.
     pub(super) moved: bool,
+    /// Counters that were read after its stance have not moved either.
+    pub(super) is_settled: bool,
     /// So long the process certainly ran or waited for a CPU.
     pub(super) ran: Duration,
     /// The longest wait of one thread that was booked.
@@ -107,7 +112,7 @@ impl Standing {
             wait: Duration::ZERO,
             source,
         });
-        Self { unmoved: span, moved_after: span.sent, stance, shown: span.done, stop }
+        Self { unmoved: span, moved_after: span.sent, stance, shown: span.done, claimed: None, stop }
     }
 
     /// Takes the next one.
@@ -118,12 +123,18 @@ impl Standing {
         }
         let before = std::mem::replace(&mut self.stance, stance);
         if closed.moved {
-            self.shown = span.done;
+            (self.shown, self.claimed) = (span.done, None);
         } else if before != stance {
-            // It stood so already when the counters were first read as they are, if nothing says otherwise.
-            let is_proven =
-                before == Stance::Unknown && matches!(stance, Stance::Stopped | Stance::Frozen);
-            self.shown = if is_proven { self.unmoved.done } else { span.done };
+            self.shown = span.done;
+            // If nothing says otherwise.
+            let may_be = before == Stance::Unknown
+                && matches!(stance, Stance::Stopped | Stance::Frozen);
+            self.claimed = may_be.then_some(self.unmoved.done);
+        } else if let Some(from) = self.claimed.take() {
+            self.shown = from;
+        }
+        if closed.is_settled && let Some(from) = self.claimed.take() {
+            self.shown = from;
         }
         let lower = stance
             .stops()

@@ -103,10 +103,13 @@ impl Track {
         self.interval = Some(self.interval.map_or(passed, |mean| (mean * 7 + passed) / 8));
         let rise = Rise::between(&self.last, seen);
         let each = seen.each.as_ref().filter(|t| t.beyond_cap == 0);
-        let wait = each.map_or(rise.waited, |t| t.most_waited.min(rise.waited));
+        // Threads are read after the sums: what was booked in between is in the one, then in the other.
+        let wait = each.map_or(rise.waited, |t| t.most_waited);
         let wait = self.waiting.map_or(wait, |begun| wait.min(length.saturating_add(begun)));
         let ran = self.ran(&rise, each);
-        let closed = Closed { since, span, moved: rise.moved, ran, wait };
+        let of_interval = each.filter(|t| t.since.sent >= since);
+        let is_settled = of_interval.is_some_and(|t| t.busiest.is_zero() && t.most_waited.is_zero());
+        let closed = Closed { since, span, moved: rise.moved, is_settled, ran, wait };
         let stood = self.standing.take(&closed, Stance::of(seen));
         let (lower, ongoing) = lower(&rise, seen, &stood);
         let upper = self.upper(&closed, seen, &stood).longer(lower.unwrap_or(NONE));
@@ -133,10 +136,10 @@ impl Track {
         // A wait that began before the interval is booked in it: at most one of each thread.
         let limit = each.and_then(|t| t.wait_limit).unwrap_or(Duration::MAX);
         let before = self.waiting.unwrap_or(Duration::MAX).min(limit);
-        let is_of_interval = |t: &&Threads| t.since.sent >= self.span.sent;
-        let busiest = each.filter(is_of_interval).map_or(Duration::ZERO, |t| t.busiest);
-        let mean = (rise.on_cpu.saturating_add(rise.waited)) / threads;
-        busiest.max(mean).saturating_sub(before).max(rise.on_cpu / threads)
+        let mean = (rise.on_cpu.saturating_add(rise.waited) / threads).saturating_sub(before);
+        let of_interval = each.filter(|t| t.since.sent >= self.span.sent);
+        let busiest = of_interval.map_or(Duration::ZERO, |t| t.busiest);
+        busiest.max(mean).max(rise.on_cpu / threads)
     }
 
     /// No stall that touches this interval and is over, or that goes on as far as is known, is longer.
