@@ -228,7 +228,7 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
         restarts: (!seen.is_empty()).then_some(restarts),
         host: host_view(worker, now, state.stall_rules()),
         skew_bounds: Vec::new(),
-        coverage_lost: coverage::worker(state, worker),
+        coverage_lost: coverage::worker(state, worker, now),
     })
 }
 

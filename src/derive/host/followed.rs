@@ -45,7 +45,8 @@ impl Followed {
             (&self.world, world, StallSource::Safepoint),
         ];
         // A stop of the world is booked when it ends and may have begun long before.
-        let from = parts.iter().filter(|(r, ..)| r.read().is_some()).map(|(r, ..)| r.from()).min()?;
+        let from =
+            parts.iter().filter(|(r, ..)| r.read().is_some()).map(|(r, ..)| r.from()).min()?;
         let from = from.minus(world);
         let none = Bound { length: Duration::ZERO, source: StallSource::BetweenSamples };
         let (mut length, mut largest) = (Duration::ZERO, none);

@@ -112,7 +112,14 @@ impl Standing {
             wait: Duration::ZERO,
             source,
         });
-        Self { unmoved: span, moved_after: span.sent, stance, shown: span.done, claimed: None, stop }
+        Self {
+            unmoved: span,
+            moved_after: span.sent,
+            stance,
+            shown: span.done,
+            claimed: None,
+            stop,
+        }
     }
 
     /// Takes the next one.
@@ -127,13 +134,15 @@ impl Standing {
         } else if before != stance {
             self.shown = span.done;
             // If nothing says otherwise.
-            let may_be = before == Stance::Unknown
-                && matches!(stance, Stance::Stopped | Stance::Frozen);
+            let may_be =
+                before == Stance::Unknown && matches!(stance, Stance::Stopped | Stance::Frozen);
             self.claimed = may_be.then_some(self.unmoved.done);
         } else if let Some(from) = self.claimed.take() {
             self.shown = from;
         }
-        if closed.is_settled && let Some(from) = self.claimed.take() {
+        if closed.is_settled
+            && let Some(from) = self.claimed.take()
+        {
             self.shown = from;
         }
         let lower = stance

@@ -108,7 +108,8 @@ impl Track {
         let wait = self.waiting.map_or(wait, |begun| wait.min(length.saturating_add(begun)));
         let ran = self.ran(&rise, each);
         let of_interval = each.filter(|t| t.since.sent >= since);
-        let is_settled = of_interval.is_some_and(|t| t.busiest.is_zero() && t.most_waited.is_zero());
+        let is_settled =
+            of_interval.is_some_and(|t| t.busiest.is_zero() && t.most_waited.is_zero());
         let closed = Closed { since, span, moved: rise.moved, is_settled, ran, wait };
         let stood = self.standing.take(&closed, Stance::of(seen));
         let (lower, ongoing) = lower(&rise, seen, &stood);
