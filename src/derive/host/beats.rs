@@ -55,8 +55,9 @@ impl Beats {
 mod tests {
     use super::*;
 
-    fn span(sent: f64) -> Span {
-        Span { sent: Mono::from_secs_f64(sent), done: Mono::from_secs_f64(sent + 0.1) }
+    fn span(sent: u64) -> Span {
+        let sent = Mono(sent * 1_000_000_000);
+        Span { sent, done: sent.plus(Duration::from_millis(100)) }
     }
 
     fn ms(d: Duration) -> u128 {
@@ -66,13 +67,13 @@ mod tests {
     #[test]
     fn a_gap_lies_between_the_reads_around_its_two_beats() {
         let mut b = Beats::default();
-        assert_eq!(b.read(span(0.0), true, true), None);
+        assert_eq!(b.read(span(0), true, true), None);
         // A beat between 0 and 2.1, the next between 4 and 6.1.
-        b.read(span(2.0), true, false);
-        let silent = b.read(span(4.0), false, false).expect("a gap that goes on");
+        b.read(span(2), true, false);
+        let silent = b.read(span(4), false, false).expect("a gap that goes on");
         assert_eq!((ms(silent.lower), silent.upper.map(ms)), (1900, Some(4100)));
         assert!(!silent.is_over);
-        let ended = b.read(span(6.0), true, false).expect("a gap");
+        let ended = b.read(span(6), true, false).expect("a gap");
         assert_eq!((ms(ended.lower), ended.upper.map(ms)), (1900, Some(6100)));
         assert!(ended.is_over);
     }
@@ -80,21 +81,21 @@ mod tests {
     #[test]
     fn beats_faster_than_reads_prove_no_gap() {
         let mut b = Beats::default();
-        b.read(span(0.0), true, true);
-        b.read(span(2.0), true, false);
-        let gap = b.read(span(4.0), true, false).expect("a gap");
+        b.read(span(0), true, true);
+        b.read(span(2), true, false);
+        let gap = b.read(span(4), true, false).expect("a gap");
         assert_eq!((ms(gap.lower), gap.upper.map(ms)), (0, Some(4100)));
     }
 
     #[test]
     fn a_break_ends_what_was_known() {
         let mut b = Beats::default();
-        b.read(span(0.0), true, true);
-        b.read(span(2.0), true, false);
-        assert_eq!(b.read(span(60.0), false, true), None, "a break is no gap");
-        let gap = b.read(span(62.0), false, false).expect("silent since the break at least");
+        b.read(span(0), true, true);
+        b.read(span(2), true, false);
+        assert_eq!(b.read(span(60), false, true), None, "a break is no gap");
+        let gap = b.read(span(62), false, false).expect("silent since the break at least");
         assert_eq!((ms(gap.lower), gap.upper), (1900, None));
-        let gap = b.read(span(64.0), true, false).expect("a gap");
+        let gap = b.read(span(64), true, false).expect("a gap");
         assert_eq!((ms(gap.lower), gap.upper), (1900, None));
     }
 }

@@ -1,6 +1,7 @@
 //! Samples of one process, one after the other: how long it at least and at most stood still. A wait for a CPU is booked
-//! when it ends and may have begun long before; a stop leaves no trace but that nothing moves. Stalls count from the first
-//! sample on; one stall is taken to hold at most one stop or freeze that no sample saw.
+//! when it ends, or in parts when the thread is moved to another queue, and may have begun long before; a stop leaves no
+//! trace but that nothing moves. Stalls count from the first sample on; one stall is taken to hold at most one stop or
+//! freeze that no sample saw.
 
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub(super) struct Track {
     standing: Standing,
     /// The longest that a thread can have been waiting for a CPU at the last sample.
     waiting: Option<Duration>,
+    /// What of that can be booked already: a thread that is moved to another queue while it waits books the first part.
+    booked: Duration,
     past: Past,
     /// Mean time between samples, the late ones counting most.
     interval: Option<Duration>,
@@ -50,6 +53,7 @@ impl Track {
             last: seen.clone(),
             standing: Standing::new(span, Stance::of(seen)),
             waiting: None,
+            booked: Duration::ZERO,
             past: Past::default(),
             interval: None,
             unmoved: span.done,
@@ -104,17 +108,22 @@ impl Track {
         let rise = Rise::between(&self.last, seen);
         let each = seen.each.as_ref().filter(|t| t.beyond_cap == 0);
         // Threads are read after the sums: what was booked in between is in the one, then in the other.
-        let wait = each.map_or(rise.waited, |t| t.most_waited);
+        let booked = each.map_or(rise.waited, |t| t.most_waited);
+        let wait = booked.saturating_add(self.booked);
         let wait = self.waiting.map_or(wait, |begun| wait.min(length.saturating_add(begun)));
         let ran = self.ran(&rise, each);
         let of_interval = each.filter(|t| t.since.sent >= since);
         let is_settled =
             of_interval.is_some_and(|t| t.busiest.is_zero() && t.most_waited.is_zero());
-        let closed = Closed { since, span, moved: rise.moved, is_settled, ran, wait };
-        let stood = self.standing.take(&closed, Stance::of(seen));
+        let closed = Closed { since, span, moved: rise.has_run, is_settled, ran, wait };
+        let stood = self.standing.take(&closed, rise.stance(seen));
         let (lower, ongoing) = lower(&rise, seen, &stood);
         let upper = self.upper(&closed, seen, &stood).longer(lower.unwrap_or(NONE));
         self.waiting = self.now_waiting(&closed, seen, each);
+        // A thread that got the CPU began to wait after that, and one that does not wait has nothing booked of it.
+        let earlier = if rise.has_run && rise.threads == 1 { Duration::ZERO } else { self.booked };
+        let parts = booked.saturating_add(earlier);
+        self.booked = self.waiting.map_or(parts, |waiting| parts.min(waiting));
         self.past.push(Interval {
             done: span.done,
             length,
@@ -123,7 +132,7 @@ impl Track {
             booked: wait,
             upper,
         });
-        if rise.moved {
+        if rise.has_run {
             self.unmoved = span.done;
         }
         self.ongoing = ongoing;
@@ -183,8 +192,8 @@ impl Track {
                 .saturating_add(closed.span.done.since(t.since.sent)),
         });
         // A single thread that got the CPU began to wait after that.
-        let has_run = seen.slices > self.last.slices || seen.on_cpu > self.last.on_cpu;
-        let single = (seen.threads <= 1 && self.last.threads <= 1 && has_run).then_some(length);
+        let is_single = seen.threads <= 1 && self.last.threads <= 1;
+        let single = (is_single && closed.moved).then_some(length);
         [longer, by_thread, single].into_iter().flatten().min()
     }
 }
@@ -199,7 +208,8 @@ struct Rise {
     involuntary: Option<u64>,
     /// The most of both samples.
     threads: u32,
-    moved: bool,
+    /// Some thread got a CPU. That waiting was booked does not say so.
+    has_run: bool,
 }
 
 impl Rise {
@@ -212,9 +222,20 @@ impl Rise {
             _ => None,
         };
         let threads = now.threads.max(before.threads).clamp(1, u64::from(u32::MAX));
-        let moved = !on_cpu.is_zero() || !waited.is_zero() || slices > 0;
+        let has_run = !on_cpu.is_zero() || slices > 0;
         let threads = u32::try_from(threads).unwrap_or(u32::MAX);
-        Self { on_cpu, waited, slices, involuntary, threads, moved }
+        Self { on_cpu, waited, slices, involuntary, threads, has_run }
+    }
+
+    /// How the sample found the process. Its state is not read when a part of a wait was booked, but a single thread that
+    /// has not run since is waiting still.
+    fn stance(&self, seen: &Scheduling) -> Stance {
+        match Stance::of(seen) {
+            Stance::Unknown if self.threads == 1 && !self.has_run && !self.waited.is_zero() => {
+                Stance::Runnable
+            }
+            stance => stance,
+        }
     }
 
     /// Some wait was at least so long. A thread that is moved to another CPU while it waits books the first part at
