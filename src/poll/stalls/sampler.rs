@@ -39,7 +39,7 @@ pub struct Round<'a> {
 pub struct Sampler {
     known: Vec<Known>,
     around: Surroundings,
-    purse: Purse,
+    pub(super) purse: Purse,
     taskstats: Option<Taskstats>,
     stall_poll: Duration,
     tick: u64,
