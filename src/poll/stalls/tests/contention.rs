@@ -92,7 +92,8 @@ fn a_starved_thread_is_seen_while_it_waits_and_measured_when_it_runs() {
             return;
         }
         let after = until(&mut sampler, &residents, "it ran again", |s| {
-            counters(s).on_cpu > counters(&before).on_cpu + Duration::from_millis(50)
+            let ran = counters(s).on_cpu - counters(&before).on_cpu;
+            ran > Duration::from_millis(50) && counters(s).each.is_some()
         });
         told.extend(counters(&after).each.clone());
         victim.signal(rustix::process::Signal::TERM);
