@@ -23,5 +23,6 @@ mod processes;
 mod replicas;
 mod silence;
 mod stale_holder;
+mod stall_cost;
 mod tls;
 mod watching;

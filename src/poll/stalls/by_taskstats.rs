@@ -108,7 +108,11 @@ fn sums(
     Ok(())
 }
 
-fn totals(known: &mut Known, around: &Surroundings, answer: Answer) -> Result<Totals, HostUnknown> {
+fn totals(
+    known: &mut Known,
+    around: &mut Surroundings,
+    answer: Answer,
+) -> Result<Totals, HostUnknown> {
     let stats = match answer {
         Ok(stats) => stats,
         Err(Unanswered::Refused(Errno::SRCH)) => {
@@ -122,7 +126,8 @@ fn totals(known: &mut Known, around: &Surroundings, answer: Answer) -> Result<To
         Err(_) => return Err(HostUnknown::Failed),
     };
     if stats.slices == 0 {
-        // Nothing exists that never ran: the kernel does not count.
+        // Nothing that lives has never run: it is dead, or the kernel does not count.
+        known.state(around, clock::mono())?;
         return Err(HostUnknown::Unsupported);
     }
     let now = Totals {
