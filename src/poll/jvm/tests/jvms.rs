@@ -16,29 +16,8 @@ use crate::poll::jvm::Jvms;
 use crate::poll::process::{Paths, dir::ProcDir, stat};
 use crate::poll::residents::Resident;
 
-/// Does one command of its standard input after the other: `churn N` makes garbage of N times 2 MB, `gc N` collects so
-/// many times, `keep N` holds N MB from then on. Idle otherwise.
-const PROGRAM: &str = r#"
-import java.io.*;
-public class Tested {
-    static final java.util.List<byte[]> kept = new java.util.ArrayList<>();
-    static volatile Object sink;
-    public static void main(String[] args) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        System.out.println("ready");
-        for (String line; (line = in.readLine()) != null; ) {
-            String[] words = line.split(" ");
-            int n = words.length > 1 ? Integer.parseInt(words[1]) : 0;
-            switch (words[0]) {
-                case "churn": for (int i = 0; i < n; i++) { for (int k = 0; k < 100; k++) sink = new byte[20000]; Thread.sleep(1); } break;
-                case "keep": for (int i = 0; i < n * 64; i++) kept.add(new byte[16384]); break;
-                case "gc": for (int i = 0; i < n; i++) { System.gc(); Thread.sleep(40); } break;
-            }
-            System.out.println("done");
-        }
-    }
-}
-"#;
+/// A program that collects when its standard input says so; its head says how.
+const PROGRAM: &str = include_str!("../../../../tests/fixtures/Tested.java");
 
 /// Says that something is not tested here, past the capture of output.
 pub fn not_tested(why: &str) {
