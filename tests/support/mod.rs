@@ -24,7 +24,7 @@ mod tests;
 
 pub use cgroup::Cgroup;
 pub use children::Group;
-pub use chronyd::{Chronyd, ChronydSetup, free_udp_port, has_ipv6, has_user};
+pub use chronyd::{Chronyd, ChronydSetup, free_udp_port, has_ipv6};
 pub use driver::{Client, Driver};
 pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup};
