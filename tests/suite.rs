@@ -6,6 +6,7 @@
 mod support;
 
 mod clients;
+mod clocks;
 mod companions;
 mod controls;
 mod daemon;
