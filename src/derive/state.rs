@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clocks::Clocks;
+use super::clocks::walls::Walls;
 use super::host::StallRules;
 use super::host_clock::HostSteps;
+use super::pause::settle_steps;
 use super::polls::Polls;
 use super::rules::Rules;
 use super::store::Store;
@@ -77,6 +79,7 @@ impl State {
             at,
         );
         self.rules = rules;
+        self.clocks.keep(|name| self.rules.clocks.iter().any(|c| *c.name == *name));
         self.polls.keep_groups(|name| self.rules.groups.iter().any(|g| g.name == name));
     }
 
@@ -122,11 +125,13 @@ impl State {
                 if let Some(s) = self.stores.get_mut(&b.node.store) {
                     s.batch(b, poll, &mut self.workers, fx);
                 }
+                settle_steps(&mut self.stores, b.span.done, poll, fx);
             }
             Observation::Node(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
                     s.facts(f, fx);
                 }
+                settle_steps(&mut self.stores, f.span.done, poll, fx);
             }
             Observation::NodeFailed(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
@@ -163,9 +168,22 @@ impl State {
                     worker.host.jvm(r, rules);
                 }
             }
-            Observation::Clock(r) => self.clocks.read(r),
-            Observation::HostClock(r) => self.host_clock.read(r),
+            Observation::Clock(r) => {
+                let walls = Walls {
+                    rules: &self.rules,
+                    stores: &self.stores,
+                    host: &self.host_clock,
+                    now: r.span.done,
+                };
+                self.clocks.read(r, &walls, fx);
+            }
+            Observation::HostClock(r) => self.host_clock.read(r, fx),
         }
+    }
+
+    /// The wall clocks of all hosts at an instant.
+    pub fn walls(&self, now: Mono) -> Walls<'_> {
+        Walls { rules: &self.rules, stores: &self.stores, host: &self.host_clock, now }
     }
 
     /// What the config says about stalls.
