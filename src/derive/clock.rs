@@ -11,13 +11,21 @@ use crate::observe::{Mono, ServerTime, Span};
 const DRIFT_PPM: i64 = 200;
 /// Smaller moves than this are slewing or jitter, not steps; a lease write has to differ by 20 ms to count.
 const STEP_FLOOR_MICROS: i64 = 50_000;
+/// Two readings closer than this do not tell whether a clock runs.
+const STANDSTILL_MICROS: i64 = 20_000;
+
+/// Interval of (server - observer) in microseconds, and when it was last tightened.
+type Offset = (i64, i64, Mono);
 
 /// What is known of one node's clock.
 #[derive(Clone, Debug, Default)]
 pub struct NodeClock {
-    /// Interval of (server - observer) in microseconds, and when it was last tightened.
-    offset: Option<(i64, i64, Mono)>,
+    offset: Option<Offset>,
     last: Option<(ServerTime, Span)>,
+    /// The last reading by which `TIME` had not advanced; with the offset from before it stood.
+    stood: Option<(ServerTime, Span, Option<Offset>)>,
+    /// When `TIME` was first seen to run again after it had stood.
+    running_since: Option<Mono>,
     /// Tightest round trip of the present and the last sweep.
     rtt: [Option<Duration>; 2],
     /// Steps seen so far; marks of locks compare it.
@@ -47,13 +55,13 @@ impl NodeClock {
         self.rtt[0] = Some(self.rtt[0].map_or(rtt, |r| r.min(rtt)));
         // One microsecond each way: both clocks are cut to whole microseconds.
         let (lo, hi) = (time.0 - micros(span.done) - 1, time.0 - micros(span.sent) + 1);
-        let standing = self.last.is_some_and(|(t, s)| {
-            let ours = micros(span.sent) - micros(s.done);
-            let theirs = time.micros_since(t);
-            ours > 200_000 && theirs.abs() < ours / 10
-        });
+        if self.stands_still(time, span) {
+            self.offset = Some((lo, hi, span.done));
+            self.last = Some((time, span));
+            return;
+        }
         self.offset = match self.offset {
-            Some((l, h, at)) if !standing => {
+            Some((l, h, at)) => {
                 let drift = (micros(span.done) - micros(at)).max(0) * DRIFT_PPM / 1_000_000;
                 let (l, h) = (l - drift, h + drift);
                 if lo <= h && l <= hi {
@@ -67,9 +75,53 @@ impl NodeClock {
                     Some((lo, hi, span.done))
                 }
             }
-            _ => Some((lo, hi, span.done)),
+            None => Some((lo, hi, span.done)),
         };
         self.last = Some((time, span));
+    }
+
+    /// Whether `TIME` has not advanced since the reading before, or since it was seen to stand. A step back by just the
+    /// time between two readings looks the same in the first of them: what it is, the next one tells, by the offset
+    /// from before it stood.
+    fn stands_still(&mut self, time: ServerTime, span: Span) -> bool {
+        let since = self.stood.map(|(t, s, _)| (t, s)).or(self.last);
+        let Some((t, s)) = since else { return false };
+        let theirs = time.micros_since(t).abs();
+        let least = micros(span.sent) - micros(s.done);
+        let most = micros(span.done) - micros(s.sent);
+        match self.stood {
+            None if least > STANDSTILL_MICROS && theirs < least / 10 => {
+                self.stood = Some((time, span, self.offset));
+                true
+            }
+            None => false,
+            Some((_, _, before)) if theirs < least / 10 => {
+                self.stood = Some((time, span, before));
+                true
+            }
+            Some(_) if theirs < most / 2 => true,
+            Some((_, _, before)) => {
+                self.stood = None;
+                self.running_since = Some(span.done);
+                self.offset = before;
+                false
+            }
+        }
+    }
+
+    /// Whether the last reading was of a clock that stood: nothing about leases can be judged by it.
+    pub fn is_standing(&self) -> bool {
+        self.stood.is_some() || self.frozen == Some(true)
+    }
+
+    /// Whether the clock stood at some time after `at`: a renewal then sets the same E again, so that nobody sees it.
+    pub fn stood_after(&self, at: Mono) -> bool {
+        self.running_since.is_some_and(|since| since > at)
+    }
+
+    /// Not before this instant could a write be seen, if the clock stood since `at`.
+    pub fn blind_until(&self, at: Mono) -> Mono {
+        self.running_since.map_or(at, |since| since.max(at))
     }
 
     fn record_step(&mut self, micros: i64) {
@@ -100,6 +152,7 @@ impl NodeClock {
     /// Forgets everything that does not survive a restart of the server.
     pub fn server_restarted(&mut self) {
         self.anchors = [None, None];
+        self.stood = None;
         self.frozen = None;
     }
 
@@ -165,6 +218,38 @@ mod tests {
         c.observe(ServerTime(2_001_000), span(2000, 60_000));
         c.observe(ServerTime(63_000_500), span(63_000, 1));
         assert_eq!(c.steps, 0);
+    }
+
+    #[test]
+    fn a_step_back_by_just_the_time_between_two_readings_is_counted_by_the_next() {
+        let mut c = NodeClock::default();
+        c.observe(ServerTime(1_000_000), span(1000, 1));
+        c.observe(ServerTime(2_000_500), span(2000, 1));
+        c.observe(ServerTime(2_000_700), span(3000, 1));
+        assert!(c.is_standing(), "it may as well stand");
+        assert_eq!(c.steps, 0);
+        c.observe(ServerTime(2_007_700), span(3007, 1));
+        assert!(!c.is_standing());
+        assert_eq!((c.forward, c.backward), (0, 1));
+        assert!((c.last_step.unwrap() + 1_000_000).abs() < 3000);
+        assert!(c.stood_after(Mono(0)));
+    }
+
+    #[test]
+    fn what_a_clock_stood_still_it_is_behind_by_unless_it_jumps() {
+        for (jump, steps) in [(0, (0, 1)), (60_000_000, (0, 0))] {
+            let mut c = NodeClock::default();
+            c.observe(ServerTime(1_000_000), span(1000, 1));
+            for k in 2..=61 {
+                c.observe(ServerTime(1_000_500), span(k * 1000, 1));
+                assert!(c.is_standing());
+            }
+            c.observe(ServerTime(2_000_500 + jump), span(62_000, 1));
+            assert!(!c.is_standing());
+            assert_eq!((c.forward, c.backward), steps);
+            let (mid, half) = c.offset_micros().unwrap();
+            assert!((mid - (jump - 60_000_000)).abs() <= half + 1000, "{mid} +- {half}");
+        }
     }
 
     #[test]
