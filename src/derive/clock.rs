@@ -4,6 +4,8 @@
 //! Bounds of many replies are intersected (widened by drift); when the intersection is empty, a clock moved. Must not
 //! claim a bound after a move before a reply that was read after it.
 
+mod standing;
+
 use std::time::Duration;
 
 use crate::observe::{Mono, ServerTime, Span};
@@ -17,14 +19,18 @@ const SLEW_MICROS: i64 = 60_000_000;
 /// Smaller moves than this are slewing or jitter, not steps; a lease write has to differ by 20 ms to count.
 const STEP_FLOOR_MICROS: i64 = 50_000;
 
+/// Interval of (server - observer) in microseconds, and when it was last tightened.
+type Offset = (i64, i64, Mono);
+
 /// What is known of one node's clock.
 #[derive(Clone, Debug, Default)]
 pub struct NodeClock {
-    /// Interval of (server - observer) in microseconds, and when it was last tightened.
-    offset: Option<(i64, i64, Mono)>,
+    offset: Option<Offset>,
     last: Option<(ServerTime, Span)>,
-    /// The last reply showed no time passing.
-    is_standing: bool,
+    /// The last reading by which `TIME` had not advanced; with the offset from before it stood.
+    stood: Option<(ServerTime, Span, Option<Offset>)>,
+    /// When `TIME` was first seen to run again after it had stood.
+    running_since: Option<Mono>,
     /// Faster drift than the usual, in parts per million, and until when.
     slew: Option<(i64, Mono)>,
     /// Tightest round trip of the present and the last sweep.
@@ -77,13 +83,13 @@ impl NodeClock {
             time.0.saturating_sub(micros(span.done) + slack),
             time.0.saturating_sub(micros(span.sent) - slack),
         );
-        self.is_standing = self.last.is_some_and(|(t, s)| {
-            let ours = micros(span.sent) - micros(s.done);
-            let theirs = time.micros_since(t);
-            ours > 200_000 && theirs.saturating_abs() < ours / 10
-        });
+        if self.stands_still(time, span) {
+            self.offset = Some((lo, hi, span.done));
+            self.last = Some((time, span));
+            return;
+        }
         self.offset = match self.offset {
-            Some((l, h, at)) if !self.is_standing => {
+            Some((l, h, at)) => {
                 let drift = self.drift(at, span.done);
                 let (l, h) = (l.saturating_sub(drift), h.saturating_add(drift));
                 if lo <= h && l <= hi {
@@ -93,8 +99,8 @@ impl NodeClock {
                     Some((lo, hi, span.done))
                 }
             }
-            _ => {
-                self.is_settled |= self.offset.is_none();
+            None => {
+                self.is_settled = true;
                 Some((lo, hi, span.done))
             }
         };
@@ -109,7 +115,7 @@ impl NodeClock {
     }
 
     /// The clock is not where drift could have brought it: it was stepped, or slewed faster than usual.
-    fn moved(&mut self, before: (i64, i64, Mono), (lo, hi): (i64, i64), now: Mono) {
+    fn moved(&mut self, before: Offset, (lo, hi): (i64, i64), now: Mono) {
         let (l, h, at) = before;
         let step = middle(lo, hi).saturating_sub(middle(l, h));
         let error = (hi.saturating_sub(lo) / 2).saturating_add(h.saturating_sub(l) / 2);
@@ -178,6 +184,7 @@ impl NodeClock {
     /// Forgets everything that does not survive a restart of the server.
     pub fn server_restarted(&mut self) {
         self.anchors = [None, None];
+        self.stood = None;
         self.frozen = None;
     }
 
@@ -189,7 +196,7 @@ impl NodeClock {
     /// Server minus observer at `now`: the interval in microseconds that contains it unless the clock was stepped since
     /// the last reply. `None` while the clock stands still.
     pub fn interval_at(&self, now: Mono) -> Option<(i64, i64)> {
-        let (l, h, at) = self.offset.filter(|_| self.frozen != Some(true) && !self.is_standing)?;
+        let (l, h, at) = self.offset.filter(|_| !self.is_standing())?;
         let drift = self.drift(at, now);
         Some((l.saturating_sub(drift), h.saturating_add(drift)))
     }

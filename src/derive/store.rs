@@ -146,7 +146,7 @@ impl Store {
             evicted: facts.and_then(|f| f.evicted_keys),
         };
         // Nothing about leases can be judged by a clock that stands still.
-        if node.clock.frozen == Some(true) {
+        if node.clock.is_standing() {
             return;
         }
         let seen = Seen { span: batch.span, time: batch.time, marks };
