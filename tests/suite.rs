@@ -10,6 +10,7 @@ mod clock_step;
 mod companions;
 mod controls;
 mod daemon;
+mod documents;
 mod failover;
 mod false_alarms;
 mod golden;

@@ -38,6 +38,8 @@ words! {
         ReplicaDiverged = "replica_diverged",
         /// Held longer than it should be.
         HeldTooLong = "held_too_long",
+        /// The holder's worst stall was longer than its lease survives.
+        LeaseShorterThanStall = "lease_shorter_than_stall",
         /// Free although somebody should always hold it.
         Unheld = "unheld",
     }

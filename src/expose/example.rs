@@ -1,5 +1,7 @@
 //! A view with everything that a view can have: two stores, one of them not fresh, replicas, locks of every tier and
-//! state, and names that try to break out of whatever they are printed in.
+//! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
+
+mod host;
 
 use std::sync::Arc;
 
@@ -21,8 +23,8 @@ impl View {
             taken_wall: 1_790_000_000.25,
             stores: vec![main_store(), stale_store()],
             workers: vec![frozen_worker(), gone_worker()],
-            clocks: Vec::new(),
-            host_clock_steps: (0, 0),
+            clocks: host::clocks(),
+            host_clock_steps: (0, 1),
             pollers: vec![PollerView {
                 poller: "redis",
                 target: "main/10.0.0.5:6379".into(),
@@ -84,7 +86,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         up: true,
         failure: None,
         facts: Some(NodeFactsView {
-            skew_bound_seconds: Some(0.0006),
+            skew_bound_seconds: Some(0.0031),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -119,7 +121,7 @@ fn holder(worker: &str, liveness: Liveness) -> HolderView {
 
 fn orders_lock() -> LockView {
     LockView {
-        remaining_by_replica: Vec::new(),
+        remaining_by_replica: vec![("10.0.0.6:6379".into(), 20.25, 1.25)],
         name: "orders".into(),
         key: "lock:orders".into(),
         format: "string",
@@ -219,8 +221,8 @@ fn hidden_lock() -> LockView {
 
 fn frozen_worker() -> WorkerView {
     WorkerView {
-        host: None,
-        skew_bounds: Vec::new(),
+        host: Some(host::full()),
+        skew_bounds: vec![("main".into(), 0.0031)],
         name: "orders-1".into(),
         tier: SeriesTier::Full,
         sources: vec![
@@ -249,6 +251,8 @@ fn gone_worker() -> WorkerView {
         name: HOSTILE.into(),
         process: None,
         process_gone: true,
+        host: None,
+        skew_bounds: Vec::new(),
         coverage_lost: vec![("heartbeat", "unreachable")],
         ..frozen_worker()
     }

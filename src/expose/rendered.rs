@@ -73,6 +73,16 @@ impl Rendered {
         let make = || serde_json::to_vec_pretty(&json::document(&self.view)).ok().map(Bytes::from);
         self.locks_json.get_or_init(make).clone()
     }
+
+    /// The API's document of all workers; made for each answer, as few ask for it.
+    pub fn workers_json(&self) -> Option<Bytes> {
+        serde_json::to_vec_pretty(&json::workers(&self.view)).ok().map(Bytes::from)
+    }
+
+    /// The API's document of all clocks; made for each answer, as few ask for it.
+    pub fn clocks_json(&self) -> Option<Bytes> {
+        serde_json::to_vec_pretty(&json::clocks(&self.view)).ok().map(Bytes::from)
+    }
 }
 
 /// Level 1: higher levels take four to seven times as long for a few percent.

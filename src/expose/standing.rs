@@ -1,7 +1,8 @@
-//! How a lock stands, in the few words that the API and the page share. It only reads verdicts that the view has; it
-//! makes none.
+//! How a lock or a worker's process stands, in the few words that metrics, API and page share. It only reads verdicts that
+//! the view has; it makes none.
 
-use crate::view::{LockView, Signal, StoreView};
+use crate::observe::worker::ProcessState;
+use crate::view::{LockView, Signal, StoreView, WorkerView};
 
 /// `held`, `free`, or `unknown` when it was not read lately.
 pub fn state(store: &StoreView, lock: &LockView) -> &'static str {
@@ -33,4 +34,24 @@ pub fn judged(store: &StoreView, lock: &LockView, signal: Signal) -> Option<bool
 /// The signals that are up, the most dangerous first.
 pub fn raised<'a>(store: &'a StoreView, lock: &'a LockView) -> impl Iterator<Item = Signal> + 'a {
     Signal::ALL.iter().copied().filter(|s| judged(store, lock, *s) == Some(true))
+}
+
+/// What its process is now; `None` where there never was one to see.
+pub fn process(worker: &WorkerView) -> Option<&'static str> {
+    match &worker.process {
+        Some(process) => Some(process_state(process.state)),
+        None if worker.process_gone => Some("gone"),
+        None => None,
+    }
+}
+
+fn process_state(state: ProcessState) -> &'static str {
+    match state {
+        ProcessState::Running => "running",
+        ProcessState::Sleeping => "sleeping",
+        ProcessState::DiskSleep => "disk_sleep",
+        ProcessState::Stopped => "stopped",
+        ProcessState::Traced => "traced",
+        ProcessState::Zombie => "zombie",
+    }
 }

@@ -2,6 +2,7 @@
 //! proptest can think of.
 
 pub(crate) mod any_view;
+mod host_rules;
 mod parse;
 mod rules;
 
@@ -105,5 +106,7 @@ proptest! {
             prop_assert_eq!(labels, expected);
         }
         prop_assert!(serde_json::to_vec(&json::document(&view)).is_ok());
+        prop_assert!(serde_json::to_vec(&json::workers(&view)).is_ok());
+        prop_assert!(serde_json::to_vec(&json::clocks(&view)).is_ok());
     }
 }

@@ -16,6 +16,18 @@ pub async fn locks(State(shared): State<Shared>) -> Response {
     answer(&shared, move || snapshot.locks_json()).await
 }
 
+/// All workers, with what is seen of their processes on this host.
+pub async fn workers(State(shared): State<Shared>) -> Response {
+    let snapshot = shared.app.snapshot.load_full();
+    answer(&shared, move || snapshot.workers_json()).await
+}
+
+/// All clocks.
+pub async fn clocks(State(shared): State<Shared>) -> Response {
+    let snapshot = shared.app.snapshot.load_full();
+    answer(&shared, move || snapshot.clocks_json()).await
+}
+
 /// One lock.
 pub async fn lock(
     State(shared): State<Shared>,

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `/`, `/locks/{store}/{lock}` | status page, one lock's page |
 //! | `/metrics` (configurable) | metrics text |
-//! | `/api/v1/locks`, `/api/v1/locks/{store}/{lock}` | JSON |
+//! | `/api/v1/locks`, `/api/v1/locks/{store}/{lock}`, `/api/v1/workers`, `/api/v1/clocks` | JSON |
 //! | `/-/healthy`, `/-/ready` | for whoever watches the exporter |
 //! | `POST /-/reload` | loads the configuration anew |
 

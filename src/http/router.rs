@@ -25,7 +25,9 @@ pub(super) fn routes(shared: Shared) -> Router {
         .route("/-/ready", get(lifecycle::ready))
         .route("/-/reload", post(lifecycle::reload).fallback(lifecycle::only_post))
         .route("/api/v1/locks", get(api::locks))
-        .route("/api/v1/locks/{store}/{lock}", get(api::lock));
+        .route("/api/v1/locks/{store}/{lock}", get(api::lock))
+        .route("/api/v1/workers", get(api::workers))
+        .route("/api/v1/clocks", get(api::clocks));
     if metrics_at.as_str() != "/" {
         routes = routes.route("/", get(page::status));
     }
@@ -35,7 +37,8 @@ pub(super) fn routes(shared: Shared) -> Router {
 async fn not_found(uri: Uri) -> Response {
     // The path is not repeated: it is the client's, and the answer may be shown by a browser.
     let hint = if uri.path() == "/api" || uri.path().starts_with("/api/") {
-        "Not found. The API has /api/v1/locks and /api/v1/locks/{store}/{lock}, names percent-encoded.\n"
+        "Not found. The API has /api/v1/locks, /api/v1/locks/{store}/{lock} with names percent-encoded, \
+         /api/v1/workers and /api/v1/clocks.\n"
     } else {
         "Not found. The status page is at /.\n"
     };

@@ -21,6 +21,8 @@ families! { EXPORTER:
         "Polls of the target, failed ones included.";
     POLL_FAILURES = Counter Core "dlock_exporter_poll_failures_total" ["poller", "target", "reason"]
         "Polls of the target that failed, by reason.";
+    HOST_CLOCK_STEPS = Counter Core "dlock_exporter_host_clock_steps_total" ["direction"]
+        "How often this host's wall clock moved against its monotonic clock: forward, backward.";
     PROCESS_CPU = Counter Core "process_cpu_seconds_total" []
         "CPU time, user and system, of this exporter in seconds (/proc/self/stat).";
     PROCESS_RESIDENT = Gauge Core "process_resident_memory_bytes" []

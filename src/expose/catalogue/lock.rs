@@ -22,6 +22,9 @@ families! { SIGNALS:
     HELD_TOO_LONG = Gauge Full "dlock_held_too_long" ["store", "lock"]
         "1 when the present tenure is longer than max_hold, or than what was learned for this lock. 0 when judged and \
          not so; absent when it cannot be judged.";
+    LEASE_SHORTER_THAN_STALL = Gauge Full "dlock_lease_shorter_than_stall" ["store", "lock"]
+        "1 when the holder's worst stall, by its lower bound, was longer than the lock's stall budget: the lease can run \
+         out while the holder is paused. 0 when judged and not so; absent when it cannot be judged.";
     UNHELD = Gauge Full "dlock_unheld" ["store", "lock"]
         "1 when a lock that the config expects to be always held is free for longer than its lease and two polls. 0 when \
          judged and not so; absent for other locks.";

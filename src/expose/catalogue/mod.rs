@@ -2,7 +2,9 @@
 //! exported that is not here, and nothing here may differ from the published contract; tests hold both. It knows no
 //! values.
 
+pub mod clock;
 pub mod exporter;
+pub mod host;
 pub mod lock;
 pub mod reference;
 pub mod store;
@@ -116,6 +118,8 @@ pub const SECTIONS: &[(&str, &[Entry])] = &[
     ("Stores and their nodes", store::STORES),
     ("Locks", lock::LOCKS),
     ("Workers", worker::WORKERS),
+    ("Workers on the exporter's host", host::HOST),
+    ("Clocks", clock::CLOCKS),
     ("The exporter itself", exporter::EXPORTER),
 ];
 

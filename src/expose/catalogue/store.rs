@@ -45,6 +45,9 @@ families! { STORES:
         "The last such step of the node's clock in seconds, negative when backward. Absent before the first.";
     CLOCK_FROZEN = Gauge Core "dlock_store_clock_frozen" ["store", "addr"]
         "1 when the node's TIME does not advance, so that no lease of it runs out; otherwise 0.";
+    SKEW_BOUND = Gauge Core "dlock_skew_bound_seconds" ["store", "addr"]
+        "Worst case, in seconds and without sign, between this host's clock and the node's: the tighter of its TIME and of \
+         chrony on both hosts. Never an estimate; absent where neither bounds it.";
     EVICTED_KEYS = Counter Core "dlock_store_evicted_keys_total" ["store", "addr"]
         "Keys of any kind that the node evicted since its start (INFO evicted_keys).";
     EXPIRED_KEYS = Counter Core "dlock_store_expired_keys_total" ["store", "addr"]

@@ -117,7 +117,8 @@ fn every_help_is_a_sentence_that_names_unit_and_clock() {
         if name.contains("timestamp") {
             assert!(
                 help.contains("on this host's clock")
-                    || help.contains("on the lock server's clock"),
+                    || help.contains("on the lock server's clock")
+                    || help.contains("on that host's clock"),
                 "{name} must name its clock: {help}"
             );
         }

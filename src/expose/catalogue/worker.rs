@@ -1,4 +1,5 @@
-//! Families of workers: heartbeats and processes. Every age is on the exporter's monotonic clock as of the snapshot.
+//! Families of workers: heartbeats and processes; what is seen of a process on the exporter's host beyond whether it lives
+//! is in [`super::host`]. Every age is on the exporter's monotonic clock as of the snapshot.
 
 use super::families;
 
@@ -16,7 +17,9 @@ families! { WORKERS:
     FROZEN_AFTER = Gauge Core "dlock_worker_heartbeat_frozen_after_seconds" ["worker"]
         "Heartbeat age in seconds above which the worker counts as frozen: configured, or derived from its usual beat.";
     COVERAGE_LOST = Gauge Core "dlock_worker_coverage_lost" ["worker", "aspect", "reason"]
-        "1 for each source of the worker that is configured and cannot be judged now, with the reason; absent otherwise.";
+        "1 for each aspect of the worker that is configured and cannot be judged now, with the reason; absent otherwise. \
+         Aspects: process, threads, cgroup, pressure, jvm, heartbeat, stall_resolution (sampled less often than \
+         stall_poll).";
     PROCESS_STATE = Gauge Full "dlock_worker_process_state" ["worker", "state"]
         "1 for the state of the worker's process (/proc/PID/stat), 0 for the others: running, sleeping, disk_sleep, \
          stopped, traced, zombie, gone. A zombie leader with live threads counts by its threads.";

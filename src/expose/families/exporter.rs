@@ -12,6 +12,9 @@ pub fn add(sheet: &mut Sheet, view: &View, own: &SelfFacts) {
     sheet.add(&cat::SNAPSHOT_TIMESTAMP, [], view.taken_wall);
     sheet.add(&cat::RELOAD_SUCCESSFUL, [], flag(own.reload_error.is_none()));
     sheet.add(&cat::RELOAD_TIMESTAMP, [], own.reload_success_timestamp);
+    let (forward, backward) = view.host_clock_steps;
+    sheet.add(&cat::HOST_CLOCK_STEPS, ["forward"], forward as f64);
+    sheet.add(&cat::HOST_CLOCK_STEPS, ["backward"], backward as f64);
     for poller in &view.pollers {
         add_poller(sheet, poller);
     }

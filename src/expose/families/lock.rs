@@ -138,6 +138,7 @@ fn signal_family(signal: Signal) -> &'static Family<2> {
         Signal::LeaseWithoutTtl => &cat::LEASE_WITHOUT_TTL,
         Signal::ReplicaDiverged => &cat::REPLICA_DIVERGED,
         Signal::HeldTooLong => &cat::HELD_TOO_LONG,
+        Signal::LeaseShorterThanStall => &cat::LEASE_SHORTER_THAN_STALL,
         Signal::Unheld => &cat::UNHELD,
     }
 }

@@ -1,10 +1,12 @@
 //! From a [`View`] to metric families. Each file has the families of one section of the catalogue; none of them judges
 //! anything, they only leave out what the view does not know.
 
+mod clock;
 mod exporter;
+mod host;
 mod lock;
 mod store;
-pub(in crate::expose) mod worker;
+mod worker;
 
 use prometheus::proto::MetricFamily;
 
@@ -27,6 +29,10 @@ pub fn collect(view: &View, own: &SelfFacts) -> Vec<MetricFamily> {
     }
     for worker in &view.workers {
         worker::add(&mut sheet, worker);
+        host::add(&mut sheet, worker);
+    }
+    for clock in &view.clocks {
+        clock::add(&mut sheet, clock);
     }
     sheet.into_families()
 }

@@ -79,6 +79,7 @@ fn add_facts(sheet: &mut Sheet, store: &str, addr: &str, facts: &NodeFactsView) 
         sheet.add(&cat::CLOCK_OFFSET, at, offset);
         sheet.add(&cat::CLOCK_OFFSET_ERROR, at, error);
     }
+    sheet.add_some(&cat::SKEW_BOUND, at, facts.skew_bound_seconds);
     sheet.add_some(&cat::CLOCK_FROZEN, at, facts.clock_frozen.map(flag));
     sheet.add_some(&cat::RESTART_UNSAFE, at, facts.restart_unsafe.map(flag));
     sheet.add_some(&cat::EVICTED_KEYS, at, count(facts.evicted_keys));

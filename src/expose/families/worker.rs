@@ -3,7 +3,7 @@
 use crate::config::SeriesTier;
 use crate::expose::catalogue::worker as cat;
 use crate::expose::sheet::{Sheet, Tiered, flag};
-use crate::observe::worker::ProcessState;
+use crate::expose::standing;
 use crate::view::WorkerView;
 
 const STATES: [&str; 7] =
@@ -25,7 +25,7 @@ pub fn add(sheet: &mut Sheet, worker: &WorkerView) {
     for (aspect, reason) in &worker.coverage_lost {
         sheet.add(&cat::COVERAGE_LOST, [name, aspect, reason], 1.0);
     }
-    if let Some(state) = state(worker) {
+    if let Some(state) = standing::process(worker) {
         for each in STATES {
             sheet.add(&cat::PROCESS_STATE, [name, each], flag(each == state));
         }
@@ -37,24 +37,4 @@ pub fn add(sheet: &mut Sheet, worker: &WorkerView) {
     sheet.add(&cat::RESIDENT, [name], process.resident_bytes as f64);
     sheet.add(&cat::CPU, [name], process.cpu_seconds);
     sheet.add_some(&cat::CGROUP_FROZEN, [name], process.frozen.map(flag));
-}
-
-/// What its process is now; `None` where there never was one to see.
-pub(in crate::expose) fn state(worker: &WorkerView) -> Option<&'static str> {
-    match &worker.process {
-        Some(process) => Some(process_state(process.state)),
-        None if worker.process_gone => Some("gone"),
-        None => None,
-    }
-}
-
-fn process_state(state: ProcessState) -> &'static str {
-    match state {
-        ProcessState::Running => "running",
-        ProcessState::Sleeping => "sleeping",
-        ProcessState::DiskSleep => "disk_sleep",
-        ProcessState::Stopped => "stopped",
-        ProcessState::Traced => "traced",
-        ProcessState::Zombie => "zombie",
-    }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::host::Stalls;
+use super::worker::Roster;
 use super::{Coverage, not_empty};
 use crate::expose::standing;
 use crate::view::{Aspect, BlindReason, Evidence, LockView, Signal, StoreView};
@@ -23,7 +25,7 @@ pub(super) struct Lock<'a> {
     lost_seconds: Option<f64>,
     held_seconds: Option<f64>,
     held_since_timestamp: Option<f64>,
-    lease: Lease,
+    lease: Lease<'a>,
     previous: Option<Previous<'a>>,
     replicas_diverged: Vec<Divergence<'a>>,
     coverage_lost: Vec<Coverage>,
@@ -41,10 +43,11 @@ struct Holder<'a> {
     host: Option<&'a str>,
     pid: Option<i32>,
     beat_age_seconds: Option<f64>,
+    stalls: Option<Stalls>,
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Lease {
+struct Lease<'a> {
     length_seconds: Option<f64>,
     length_source: Option<&'static str>,
     remaining_seconds: Option<f64>,
@@ -54,6 +57,14 @@ struct Lease {
     renewal_period_seconds: Option<f64>,
     least_margin_ratio: Option<f64>,
     stall_budget_seconds: Option<f64>,
+    remaining_by_replica: Vec<Remaining<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Remaining<'a> {
+    addr: &'a str,
+    remaining_seconds: f64,
+    earlier_seconds: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,7 +95,11 @@ struct Transition<'a> {
     detail: &'a str,
 }
 
-pub(super) fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a> {
+pub(super) fn describe<'a>(
+    store: &'a StoreView,
+    lock: &'a LockView,
+    roster: &Roster<'_>,
+) -> Lock<'a> {
     // What was read too long ago is history: holders stay for whoever looks, but no state, age or verdict does.
     let fresh = standing::is_fresh(store, lock);
     let now = |value: Option<f64>| if fresh { value } else { None };
@@ -100,7 +115,7 @@ pub(super) fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a>
             .iter()
             .map(|s| (s.as_str(), standing::judged(store, lock, *s)))
             .collect(),
-        holders: describe_holders(lock, fresh),
+        holders: describe_holders(lock, fresh, roster),
         liveness: lock.liveness.filter(|_| fresh).map(|l| l.as_str()),
         lost_seconds: now(lock.lost_seconds),
         held_seconds: now(lock.held_seconds),
@@ -133,7 +148,7 @@ pub(super) fn describe<'a>(store: &'a StoreView, lock: &'a LockView) -> Lock<'a>
     }
 }
 
-fn describe_holders(lock: &LockView, fresh: bool) -> Vec<Holder<'_>> {
+fn describe_holders<'a>(lock: &'a LockView, fresh: bool, roster: &Roster<'_>) -> Vec<Holder<'a>> {
     // The view knows the token and the beat of one holder; of several it cannot be said whose they are.
     let is_only = lock.holders.len() == 1;
     lock.holders
@@ -146,6 +161,8 @@ fn describe_holders(lock: &LockView, fresh: bool) -> Vec<Holder<'_>> {
             host: lock.token_host.as_deref().filter(|_| is_only),
             pid: lock.token_pid.filter(|_| is_only),
             beat_age_seconds: lock.beat_age_seconds.filter(|_| is_only && fresh),
+            // A worker's own, so that each of several holders has its own.
+            stalls: roster.stalls(&h.worker).filter(|_| fresh),
         })
         .collect()
 }
@@ -158,7 +175,7 @@ fn coverage(list: &[(Aspect, BlindReason)]) -> Vec<Coverage> {
     list.iter().map(word).collect()
 }
 
-fn describe_lease(lock: &LockView, fresh: bool) -> Lease {
+fn describe_lease(lock: &LockView, fresh: bool) -> Lease<'_> {
     let known = Lease {
         length_seconds: lock.length_seconds,
         length_source: lock.lease_source.map(|s| s.as_str()),
@@ -175,6 +192,15 @@ fn describe_lease(lock: &LockView, fresh: bool) -> Lease {
         renewal_period_seconds: lock.renewal_period_seconds,
         least_margin_ratio: lock.least_margin_ratio,
         stall_budget_seconds: lock.stall_budget_seconds,
+        remaining_by_replica: lock
+            .remaining_by_replica
+            .iter()
+            .map(|(addr, remaining, earlier)| Remaining {
+                addr,
+                remaining_seconds: *remaining,
+                earlier_seconds: *earlier,
+            })
+            .collect(),
         ..known
     }
 }

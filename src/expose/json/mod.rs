@@ -1,12 +1,17 @@
 //! The JSON documents of the API; `api.md` describes them field by field. Never a raw owner token: the view has none.
 
+mod clock;
+mod host;
 mod lock;
 mod store;
+mod worker;
 
 use serde::Serialize;
 
+use self::clock::{Clock, NodeClock, Steps};
 use self::lock::{Lock, describe};
-use self::store::{Store, Worker, describe_store, describe_worker};
+use self::store::{Store, describe_store};
+use self::worker::{Roster, WholeWorker, Worker, describe_whole_worker, describe_worker};
 use crate::view::View;
 
 /// `/api/v1/locks`.
@@ -27,6 +32,24 @@ pub struct OneLock<'a> {
     lock: Lock<'a>,
 }
 
+/// `/api/v1/workers`.
+#[derive(Debug, Serialize)]
+pub struct Workers<'a> {
+    generation: u64,
+    taken: f64,
+    workers: Vec<WholeWorker<'a>>,
+}
+
+/// `/api/v1/clocks`.
+#[derive(Debug, Serialize)]
+pub struct Clocks<'a> {
+    generation: u64,
+    taken: f64,
+    host_clock_steps: Steps,
+    clocks: Vec<Clock<'a>>,
+    nodes: Vec<NodeClock<'a>>,
+}
+
 #[derive(Debug, Serialize)]
 struct Coverage {
     aspect: &'static str,
@@ -35,13 +58,15 @@ struct Coverage {
 
 /// The document of all locks.
 pub fn document(view: &View) -> Document<'_> {
+    let roster = Roster::of(view);
     Document {
         generation: view.generation,
         taken: view.taken_wall,
         locks: view
             .stores
             .iter()
-            .flat_map(|store| store.locks.iter().map(move |lock| describe(store, lock)))
+            .flat_map(|store| store.locks.iter().map(move |lock| (store, lock)))
+            .map(|(store, lock)| describe(store, lock, &roster))
             .collect(),
         stores: view.stores.iter().map(describe_store).collect(),
         workers: view.workers.iter().map(describe_worker).collect(),
@@ -55,8 +80,28 @@ pub fn one<'a>(view: &'a View, store: &str, lock: &str) -> Option<OneLock<'a>> {
     Some(OneLock {
         generation: view.generation,
         taken: view.taken_wall,
-        lock: describe(store, lock),
+        lock: describe(store, lock, &Roster::of(view)),
     })
+}
+
+/// The document of all workers.
+pub fn workers(view: &View) -> Workers<'_> {
+    Workers {
+        generation: view.generation,
+        taken: view.taken_wall,
+        workers: view.workers.iter().map(describe_whole_worker).collect(),
+    }
+}
+
+/// The document of all clocks.
+pub fn clocks(view: &View) -> Clocks<'_> {
+    Clocks {
+        generation: view.generation,
+        taken: view.taken_wall,
+        host_clock_steps: Steps::of(view.host_clock_steps),
+        clocks: view.clocks.iter().map(Clock::of).collect(),
+        nodes: clock::nodes(view),
+    }
 }
 
 fn not_empty(text: &str) -> Option<&str> {

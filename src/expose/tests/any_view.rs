@@ -1,5 +1,7 @@
 //! Views of any content: every option there or not, numbers of any kind, names of any text, duplicates included.
 
+mod host;
+
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -55,13 +57,15 @@ fn lock() -> impl Strategy<Value = LockView> {
         option::of(word(Liveness::ALL)),
         option::of(any::<bool>()),
     );
-    let what = (name(), option::of(tier()), any::<bool>(), option::of(word(LeaseSource::ALL)));
+    let by_replica = vec((name(), any::<f64>(), any::<f64>()), 0..3);
+    let source = option::of(word(LeaseSource::ALL));
+    let what = (name(), option::of(tier()), any::<bool>(), source, by_replica);
     (numbers, words, who, what).prop_map(|(n, words, who, what)| {
         let (signals, rises, ends, expired_under_holder, divergences, coverage_lost) = words;
         let (holders, previous, liveness, held) = who;
-        let (name, tier, fresh, lease_source) = what;
+        let (name, tier, fresh, lease_source, remaining_by_replica) = what;
         LockView {
-            remaining_by_replica: Vec::new(),
+            remaining_by_replica,
             key: name.clone(),
             name,
             format: "string",
@@ -116,6 +120,7 @@ fn node() -> impl Strategy<Value = NodeView> {
             if let Some(known) = &mut node.facts {
                 known.clock_offset = a.zip(b);
                 known.rtt_seconds = b;
+                known.skew_bound_seconds = a;
                 known.version = node.addr.clone();
             }
             node.facts = node.facts.filter(|_| facts);
@@ -134,8 +139,10 @@ fn store() -> impl Strategy<Value = StoreView> {
 
 fn worker() -> impl Strategy<Value = WorkerView> {
     let sources = vec((word(LivenessSource::ALL), any::<bool>(), number()), 0..3);
-    (name(), tier(), sources, number(), any::<bool>(), any::<bool>()).prop_map(
-        |(name, tier, sources, age, process, gone)| {
+    let skew_bounds = vec((name(), any::<f64>()), 0..3);
+    let here = (option::of(host::any_host()), skew_bounds);
+    (name(), tier(), sources, number(), any::<bool>(), any::<bool>(), here).prop_map(
+        |(name, tier, sources, age, process, gone, (host, skew_bounds))| {
             let example = View::example().workers.remove(0);
             WorkerView {
                 name,
@@ -144,6 +151,8 @@ fn worker() -> impl Strategy<Value = WorkerView> {
                 heartbeat_age_seconds: age,
                 process: example.process.clone().filter(|_| process),
                 process_gone: gone,
+                host,
+                skew_bounds,
                 ..example
             }
         },
@@ -152,10 +161,14 @@ fn worker() -> impl Strategy<Value = WorkerView> {
 
 /// Any view.
 pub fn views() -> impl Strategy<Value = View> {
-    (vec(store(), 0..3), vec(worker(), 0..3), number()).prop_map(|(stores, workers, wall)| View {
-        stores,
-        workers,
-        taken_wall: wall.unwrap_or(f64::NAN),
-        ..View::example()
-    })
+    let clocks = vec(host::any_clock(), 0..3);
+    (vec(store(), 0..3), vec(worker(), 0..3), clocks, number()).prop_map(
+        |(stores, workers, clocks, wall)| View {
+            stores,
+            workers,
+            clocks,
+            taken_wall: wall.unwrap_or(f64::NAN),
+            ..View::example()
+        },
+    )
 }

@@ -3,14 +3,14 @@
 use super::escape::Broken;
 use super::frame::UNKNOWN;
 use super::row::Row;
-use super::{facts, when, words};
-use crate::view::{LockView, SeriesTier, Signal};
+use super::{facts, stalls, when, words};
+use crate::view::{HolderView, LockView, SeriesTier, Signal, View};
 
 /// The lists.
-pub fn lists(out: &mut String, row: &Row<'_>) {
+pub fn lists(out: &mut String, row: &Row<'_>, view: &View) {
     let lock = row.lock;
     section(out, "Holder", |out| holder(out, row));
-    section(out, "Lease", |out| lease(out, row));
+    section(out, "Lease", |out| lease(out, row, view));
     section(out, "Seen since the exporter started", |out| counts(out, lock));
     section(out, "Lock", |out| lock_itself(out, lock));
 }
@@ -65,7 +65,7 @@ fn holder(out: &mut String, row: &Row<'_>) {
     length(out, "The last tenure outlived its holder by", lock.overrun_seconds);
 }
 
-fn lease(out: &mut String, row: &Row<'_>) {
+fn lease(out: &mut String, row: &Row<'_>, view: &View) {
     let lock = row.lock;
     item(out, "Left / length", &facts::lease(row));
     let source = match lock.lease_source {
@@ -81,13 +81,44 @@ fn lease(out: &mut String, row: &Row<'_>) {
     let margin = row.now(lock.least_margin_ratio).filter(|m| m.is_finite());
     let margin = margin.map_or(UNKNOWN.to_owned(), |m| format!("{:.0} % of the lease", m * 100.0));
     item(out, "Least left before a renewal, last hour", &margin);
-    length(out, "Longest stall it survives", row.now(lock.stall_budget_seconds));
+    let survives = row.now(lock.stall_budget_seconds).map_or(UNKNOWN.to_owned(), when::small);
+    item(out, "Longest stall it survives", &survives);
+    for holder in lock.holders.iter().filter(|_| row.is_held()) {
+        worst_stall(out, holder, view);
+    }
+    item(out, "Left by the replicas' own clocks", &by_replica(row));
     let differing = lock.divergences.iter().filter(|_| row.fresh);
     let differing: Vec<String> = differing
         .map(|(addr, kind)| format!("{}: {}", Broken(addr), words::plain(kind.as_str())))
         .collect();
     let differing = if differing.is_empty() { UNKNOWN.to_owned() } else { differing.join("<br>") };
     item(out, "Replicas that differ", &differing);
+}
+
+/// What the holder's host showed, beside what the lease survives. A holder seen nowhere near has no such line.
+fn worst_stall(out: &mut String, holder: &HolderView, view: &View) {
+    let worker = stalls::worker(view, &holder.worker);
+    let Some(host) = worker.and_then(|w| w.host.as_ref()) else { return };
+    let name = Broken(&holder.worker);
+    item(out, &format!("Worst stall of {name}"), &stalls::worst(host));
+    let now = stalls::now(host);
+    if !now.is_empty() {
+        item(out, &format!("{name} now"), &now);
+    }
+}
+
+/// A replica whose clock is ahead would let go of the lock early, were it made primary.
+fn by_replica(row: &Row<'_>) -> String {
+    let mut parts = Vec::new();
+    for (addr, left, earlier) in row.lock.remaining_by_replica.iter().filter(|_| row.fresh) {
+        let apart = match when::small(earlier.abs()) {
+            none if none == "0 s" => "as on the primary".to_owned(),
+            some if *earlier > 0.0 => format!("{some} earlier than on the primary"),
+            some => format!("{some} later than on the primary"),
+        };
+        parts.push(format!("{}: {}, {apart}", Broken(addr), when::seconds(*left)));
+    }
+    if parts.is_empty() { UNKNOWN.to_owned() } else { parts.join("<br>") }
 }
 
 fn counts(out: &mut String, lock: &LockView) {

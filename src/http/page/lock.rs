@@ -4,10 +4,10 @@
 use super::escape::{Broken, Prose, segment};
 use super::frame::{self, UNKNOWN};
 use super::row::Row;
-use super::{attention, details, facts, when, words};
+use super::{attention, details, facts, stalls, when, words};
 use crate::expose::{Rendered, standing};
 use crate::observe::Mono;
-use crate::view::Signal;
+use crate::view::{Signal, View};
 
 const BACK: &str = "<a href=\"/\">all locks</a>";
 
@@ -27,8 +27,8 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, now: Mono) -> String {
         );
     }
     signals(&mut out, row);
-    blind(&mut out, row);
-    details::lists(&mut out, row);
+    blind(&mut out, row, snapshot.view());
+    details::lists(&mut out, row, snapshot.view());
     transitions(&mut out, row, snapshot.view().taken_wall);
     frame::close(out)
 }
@@ -78,12 +78,22 @@ fn standing_of(row: &Row<'_>, signal: Signal, judged: Option<bool>) -> String {
     }
 }
 
-fn blind(out: &mut String, row: &Row<'_>) {
-    let list = facts::blind(row.lock);
-    if list == UNKNOWN {
-        return;
+/// Of the lock, and of its holders what is not said there already.
+fn blind(out: &mut String, row: &Row<'_>, view: &View) {
+    let mut list = facts::blind(row.lock).replace(UNKNOWN, "");
+    for holder in row.lock.holders.iter().filter(|_| row.is_held()) {
+        if let Some(worker) = stalls::worker(view, &holder.worker) {
+            let is_of_host = |aspect: &str| !matches!(aspect, "heartbeat" | "process");
+            let of_host = stalls::blind(worker, is_of_host);
+            if !of_host.is_empty() {
+                let name = Broken(&holder.worker);
+                put!(list, "<div class=\"dim\">of the stalls of {name}:</div>{of_host}");
+            }
+        }
     }
-    put!(out, "<h2>Cannot be judged</h2>\n{list}\n");
+    if !list.is_empty() {
+        put!(out, "<h2>Cannot be judged</h2>\n{list}\n");
+    }
 }
 
 fn transitions(out: &mut String, row: &Row<'_>, taken: f64) {

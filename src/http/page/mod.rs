@@ -10,16 +10,19 @@ macro_rules! put {
 }
 
 mod attention;
+mod clocks;
 mod details;
 mod escape;
 mod facts;
 mod frame;
 mod lock;
 mod row;
+mod stalls;
 mod status;
 mod stores;
 mod when;
 mod words;
+mod workers;
 
 #[cfg(test)]
 mod tests;

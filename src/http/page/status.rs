@@ -1,9 +1,9 @@
-//! The status page: locks that need a look, then the others, then the stores.
+//! The status page: locks that need a look, then the others, then workers on this host, stores and clocks.
 
 use super::escape::Escaped;
 use super::frame::UNKNOWN;
 use super::row::{self, Row};
-use super::{attention, facts, frame, stores, words};
+use super::{attention, clocks, facts, frame, stores, words, workers};
 use crate::expose::Rendered;
 use crate::observe::Mono;
 
@@ -33,7 +33,9 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
         more(&mut out, flagged.len());
     }
     others(&mut out, &calm, flagged.len());
+    workers::section(&mut out, &view.workers);
     stores::list(&mut out, &view.stores);
+    clocks::section(&mut out, view);
     frame::close(out)
 }
 

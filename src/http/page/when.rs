@@ -20,6 +20,24 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
+/// Seconds that may be very few, such as an offset or a stall: in the unit that shows them.
+pub fn small(s: f64) -> String {
+    let magnitude = s.abs();
+    if magnitude >= 120.0 || !s.is_finite() {
+        seconds(s)
+    } else if magnitude >= 0.9995 {
+        format!("{s:.1} s")
+    } else if magnitude >= 0.09995 {
+        format!("{:.0} ms", s * 1e3)
+    } else if magnitude >= 0.0009995 {
+        format!("{:.1} ms", s * 1e3)
+    } else if magnitude >= 0.5e-6 {
+        format!("{:.0} µs", s * 1e6)
+    } else {
+        "0 s".to_owned()
+    }
+}
+
 /// Seconds since the epoch as `2026-09-21 14:13:20 UTC`; `None` for what is no time between 1970 and 9999.
 pub fn utc(since_epoch: f64) -> Option<String> {
     let since_epoch = Duration::try_from_secs_f64(since_epoch).ok()?;
@@ -56,6 +74,24 @@ mod tests {
     }
 
     #[test]
+    fn small_ones_keep_their_digits() {
+        let cases = [
+            (0.0, "0 s"),
+            (-0.000_012, "-12 µs"),
+            (0.000_999_6, "1.0 ms"),
+            (0.003, "3.0 ms"),
+            (0.25, "250 ms"),
+            (0.999_6, "1.0 s"),
+            (21.04, "21.0 s"),
+            (600.0, "10 min"),
+            (f64::INFINITY, "?"),
+        ];
+        for (s, text) in cases {
+            assert_eq!(small(s), text);
+        }
+    }
+
+    #[test]
     fn instants_are_in_utc_or_not_told() {
         assert_eq!(utc(1_790_000_000.25).as_deref(), Some("2026-09-21 14:13:20 UTC"));
         assert_eq!(utc(253_402_300_799.0).as_deref(), Some("9999-12-31 23:59:59 UTC"));
@@ -67,7 +103,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_number_is_too_odd(s: f64) {
-            let _ = (seconds(s), utc(s));
+            let _ = (seconds(s), small(s), utc(s));
         }
     }
 }

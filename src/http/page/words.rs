@@ -1,6 +1,6 @@
 //! Verdicts and reasons in words for people. A word between backticks is something to type or to look for.
 
-use crate::view::{Aspect, BlindReason, Evidence, Liveness, Signal};
+use crate::view::{Aspect, BlindReason, ClockStatus, Evidence, Liveness, Signal, StallSource};
 
 /// What a signal says.
 pub fn signal(signal: Signal) -> &'static str {
@@ -11,6 +11,7 @@ pub fn signal(signal: Signal) -> &'static str {
         Signal::LeaseWithoutTtl => "has no expiry: nothing frees it",
         Signal::ReplicaDiverged => "a replica shows something else",
         Signal::HeldTooLong => "held longer than it should be",
+        Signal::LeaseShorterThanStall => "its holder stalled for longer than the lease survives",
         Signal::Unheld => "nobody holds it although somebody should",
     }
 }
@@ -36,6 +37,10 @@ pub fn meaning(signal: Signal) -> &'static str {
             "A replica shows another owner or expiry: a failover now would break the lock."
         }
         Signal::HeldTooLong => "Held longer than `max_hold`, or far longer than ever before.",
+        Signal::LeaseShorterThanStall => {
+            "Its holder was kept from running for longer than the lease leaves room for: another such stall, and the \
+             lease runs out while it still works."
+        }
         Signal::Unheld => "It is expected to be always held, and is free for too long.",
     }
 }
@@ -88,6 +93,9 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
         (A::Heartbeat, R::Unsupported) => "`frozen_after` is less than two usual beats",
         (A::Process, R::OpaqueToken) => "its token names no pid",
         (A::Process, R::NoHistory) => "no process seen yet",
+        (A::Stall, R::NotConfigured) => "not configured (see `workers`)",
+        (A::Stall, R::NoHistory) => "no stall or no habit of renewing known yet",
+        (A::Clock, R::NotConfigured) => "not configured (see `clocks`)",
         (A::Renewals, R::NoHistory) => "too few seen to know their habit",
         (_, R::NotConfigured) => "not configured",
         (_, R::Permission) => "permission refused",
@@ -98,6 +106,53 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
         (_, R::OpaqueToken) => "its token does not tell",
         (_, R::ReusableToken) => "its token is the same for every acquire",
         (_, R::NoHistory) => "not seen for long enough",
+    }
+}
+
+/// What cannot be judged of a worker and why, both by their label values.
+pub fn worker_blind(aspect: &str, reason: &str) -> String {
+    let known = BlindReason::ALL.iter().find(|r| r.as_str() == reason);
+    let aspects = Aspect::ALL.iter().find(|a| a.as_str() == aspect);
+    let why = match (aspect, reason, aspects, known) {
+        ("pressure", "unsupported", ..) => "this kernel does not keep it (boot with `psi=1`)",
+        ("cgroup" | "pressure", "hidden", ..) => {
+            "its cgroup is outside this exporter's cgroup namespace"
+        }
+        ("jvm", "permission", ..) => {
+            "refused (needs the same user, or `CAP_SYS_PTRACE` and `CAP_DAC_READ_SEARCH`)"
+        }
+        ("jvm", "unsupported", ..) => "this JVM keeps no hsperfdata",
+        ("threads", "unsupported", ..) => "more of them than are looked at",
+        ("stall_resolution", ..) => "sampled less often than `stall_poll` asks for",
+        (_, _, Some(aspect), Some(reason)) => why(*aspect, *reason),
+        (_, _, None, Some(reason)) => why(Aspect::Stall, *reason),
+        (_, reason, _, None) => return format!("{}: {}", plain(aspect), plain(reason)),
+    };
+    format!("{}: {why}", plain(aspect))
+}
+
+/// What showed a stall.
+pub fn stall(source: StallSource) -> &'static str {
+    match source {
+        StallSource::HeartbeatGap => "its heartbeat paused",
+        StallSource::RunQueue => "waiting for a CPU",
+        StallSource::OngoingRunQueue => "still waiting for a CPU",
+        StallSource::Stopped => "stopped",
+        StallSource::Frozen => "its cgroup frozen",
+        StallSource::MemoryPressure => "waiting for memory",
+        StallSource::IoPressure => "waiting for I/O",
+        StallSource::Safepoint => "its JVM stopped the world",
+        StallSource::BetweenSamples => "unseen between two samples",
+    }
+}
+
+/// The state of a clock.
+pub fn clock(status: ClockStatus) -> &'static str {
+    match status {
+        ClockStatus::Synchronized => "synchronized",
+        ClockStatus::FreeRunning => "free running: its source was not heard of for long",
+        ClockStatus::Local => "serves its own time as if it were true",
+        ClockStatus::Unsynchronized => "not synchronized",
     }
 }
 
@@ -121,6 +176,28 @@ mod tests {
         for signal in Signal::ALL {
             let name = metric(*signal);
             assert!(catalogue::all().any(|entry| entry.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_of_a_worker_reads_well() {
+        let cases = [
+            ("heartbeat", "unreachable", "heartbeat: its source does not answer"),
+            ("threads", "permission", "threads: permission refused"),
+            (
+                "pressure",
+                "unsupported",
+                "pressure: this kernel does not keep it (boot with `psi=1`)",
+            ),
+            (
+                "stall_resolution",
+                "unsupported",
+                "stall resolution: sampled less often than `stall_poll` asks for",
+            ),
+            ("new_thing", "new_reason", "new thing: new reason"),
+        ];
+        for (aspect, reason, text) in cases {
+            assert_eq!(worker_blind(aspect, reason), text);
         }
     }
 

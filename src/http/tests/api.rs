@@ -50,6 +50,8 @@ async fn the_api_says_nothing_of_now_about_what_was_not_read_lately() {
         );
         assert!(
             lock["lease"]["remaining_seconds"].is_null()
+                && lock["lease"]["remaining_by_replica"] == serde_json::json!([])
+                && lock["holders"][0]["stalls"].is_null()
                 && lock["held_seconds"].is_null()
                 && lock["holders"][0]["beat_age_seconds"].is_null(),
             "{path}"
@@ -58,18 +60,68 @@ async fn the_api_says_nothing_of_now_about_what_was_not_read_lately() {
     }
 }
 
+/// The example of a document in `api.md`, the first after its heading.
+fn documented(heading: &str) -> serde_json::Value {
+    let text = include_str!("../../expose/api.md");
+    let (_, after) = text.split_once(&format!("\n## {heading}\n")).expect("the heading");
+    let example = after.split("```json\n").nth(1).and_then(|t| t.split("\n```").next());
+    serde_json::from_str(example.expect("an example")).expect("JSON")
+}
+
 #[tokio::test]
-async fn the_example_of_the_api_document_is_what_is_answered() {
-    let documented = include_str!("../../expose/api.md");
-    let example =
-        documented.split("```json\n").nth(1).and_then(|t| t.split("\n```").next()).unwrap();
-    let example: serde_json::Value = serde_json::from_str(example).unwrap();
+async fn the_examples_of_the_api_documents_are_what_is_answered() {
     let mut setup = Setup::example();
     setup.view.stores.truncate(1);
     setup.view.stores[0].locks.retain(|l| &*l.name == "orders");
     setup.view.workers.truncate(1);
-    let answer = setup.start().await.ask(&get("/api/v1/locks")).await.json();
-    assert_eq!(answer, example, "{}", serde_json::to_string_pretty(&answer).unwrap());
+    let clocks = &mut setup.view.clocks;
+    clocks.retain(|c| c.is_local || !c.up);
+    clocks[1].name = "redis-host".into();
+    clocks[1].failure.as_mut().unwrap().1 = "no answer from 10.0.0.5:323 within 1 s".into();
+    let server = setup.start().await;
+    for (heading, path) in [
+        ("Example of the locks", "/api/v1/locks"),
+        ("Example of the workers", "/api/v1/workers"),
+        ("Example of the clocks", "/api/v1/clocks"),
+    ] {
+        let answer = server.ask(&get(path)).await.json();
+        let shown = serde_json::to_string_pretty(&answer).unwrap();
+        assert_eq!(answer, documented(heading), "{path}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_of_which_nothing_is_seen_here_has_null_and_not_zero() {
+    let mut setup = Setup::example();
+    let host = setup.view.workers[0].host.as_mut().unwrap();
+    (host.jvm, host.worst_stall) = (None, None);
+    host.cgroup.as_mut().unwrap().oom_kills = None;
+    let server = setup.start().await;
+    let all = server.ask(&get("/api/v1/workers")).await.json();
+    let (seen, unseen) = (&all["workers"][0], &all["workers"][1]);
+    assert!(seen["jvm"].is_null() && seen["cgroup"]["oom_kills"].is_null(), "{seen}");
+    assert!(seen["stalls"]["worst"].is_null() && seen["stalls"]["in_collection"].is_null());
+    for part in ["stalls", "scheduling", "cgroup", "jvm", "process"] {
+        assert!(unseen[part].is_null(), "{part} of {unseen}");
+    }
+    assert_eq!(unseen["skew_bound_seconds"], serde_json::json!({}));
+    assert_eq!(unseen["process_state"], "gone");
+    let lock = &server.ask(&get("/api/v1/locks/main/orders")).await.json()["lock"];
+    assert!(lock["holders"][0]["stalls"]["worst"].is_null(), "{lock}");
+    assert_eq!(lock["holders"][0]["stalls"]["ongoing_seconds"], 0.75);
+}
+
+#[tokio::test]
+async fn a_clock_that_serves_its_own_time_has_no_offset_and_no_bound() {
+    let server = Setup::example().start().await;
+    let all = server.ask(&get("/api/v1/clocks")).await.json();
+    let alone = all["clocks"].as_array().unwrap().iter().find(|c| c["name"] == "alone").unwrap();
+    assert_eq!(alone["status"], "local");
+    assert!(alone["offset_seconds"].is_null() && alone["error_bound_seconds"].is_null());
+    assert_eq!(alone["tracking"]["reference_id"], "7F7F0101");
+    assert_eq!(all["nodes"].as_array().unwrap().len(), 3);
+    let unread = &all["nodes"][2];
+    assert!(unread["offset_seconds"].is_null() && unread["skew_bound_seconds"].is_null());
 }
 
 #[tokio::test]
