@@ -6,6 +6,7 @@
 mod support;
 
 mod clients;
+mod clock_bounds;
 mod clock_step;
 mod companions;
 mod controls;

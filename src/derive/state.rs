@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clocks::Clocks;
-use super::clocks::walls::Walls;
 use super::host::StallRules;
 use super::host_clock::HostSteps;
 use super::pause::settle_steps;
@@ -168,22 +167,9 @@ impl State {
                     worker.host.jvm(r, rules);
                 }
             }
-            Observation::Clock(r) => {
-                let walls = Walls {
-                    rules: &self.rules,
-                    stores: &self.stores,
-                    host: &self.host_clock,
-                    now: r.span.done,
-                };
-                self.clocks.read(r, &walls, fx);
-            }
+            Observation::Clock(r) => self.read_clock(r, fx),
             Observation::HostClock(r) => self.host_clock.read(r, fx),
         }
-    }
-
-    /// The wall clocks of all hosts at an instant.
-    pub fn walls(&self, now: Mono) -> Walls<'_> {
-        Walls { rules: &self.rules, stores: &self.stores, host: &self.host_clock, now }
     }
 
     /// What the config says about stalls.

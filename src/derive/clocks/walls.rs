@@ -8,8 +8,10 @@ use crate::derive::host_clock::{HostSteps, wall_at};
 use crate::derive::interval::Interval;
 use crate::derive::node::Node;
 use crate::derive::rules::Rules;
+use crate::derive::state::State;
 use crate::derive::store::Store;
-use crate::observe::{Mono, StoreId};
+use crate::derive::wanted::Effects;
+use crate::observe::{ClockRead, Mono, StoreId};
 
 /// All wall clocks at one instant.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,19 @@ pub enum Wall {
         /// What this host's shows instead: a hint at best.
         ours: Option<f64>,
     },
+}
+
+impl State {
+    /// The wall clocks of all hosts at an instant.
+    pub fn walls(&self, now: Mono) -> Walls<'_> {
+        Walls { rules: &self.rules, stores: &self.stores, host: &self.host_clock, now }
+    }
+
+    /// Takes one answer of a chronyd.
+    pub(in crate::derive) fn read_clock(&mut self, read: &ClockRead, fx: &mut Effects) {
+        let State { rules, stores, host_clock: host, clocks, .. } = self;
+        clocks.read(read, &Walls { rules, stores, host, now: read.span.done }, fx);
+    }
 }
 
 impl Walls<'_> {
