@@ -6,6 +6,8 @@
 mod support;
 
 mod clients;
+mod clock_bounds;
+mod clock_step;
 mod clocks;
 mod companions;
 mod controls;

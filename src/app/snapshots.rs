@@ -208,11 +208,14 @@ impl Snapshots {
 
     fn publish(&mut self) {
         self.tell_watched();
-        let begun = clock::mono();
+        let reading = clock::host();
+        let begun = reading.span.done;
         self.generation += 1;
-        let now = Instant { mono: begun, wall: clock::wall_secs() };
-        let reading = Observation::HostClock(clock::host());
-        self.state.step(&reading, &mut Effects::default());
+        // One reading for all: a step of the wall clock between two of them would look like a server's.
+        let now = Instant::of(&reading);
+        let mut fx = Effects::default();
+        self.state.step(&Observation::HostClock(reading), &mut fx);
+        fx.notices.iter().for_each(notices::log);
         let view = View::of(&self.state, now, self.generation);
         if !self.published.is_ready.load(Ordering::Relaxed) {
             let answered =

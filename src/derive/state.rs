@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::clocks::Clocks;
 use super::host::StallRules;
 use super::host_clock::HostSteps;
+use super::pause::settle_steps;
 use super::polls::Polls;
 use super::rules::Rules;
 use super::store::Store;
@@ -78,6 +79,7 @@ impl State {
             at,
         );
         self.rules = rules;
+        self.clocks.keep(|name| self.rules.clocks.iter().any(|c| *c.name == *name));
         self.polls.keep_groups(|name| self.rules.groups.iter().any(|g| g.name == name));
     }
 
@@ -100,6 +102,7 @@ impl State {
 
     /// Takes one fact.
     pub fn step(&mut self, observation: &Observation, fx: &mut Effects) {
+        let poll = self.rules.poll_interval;
         match observation {
             Observation::StoreStarted { store, name, .. } => self.start_store(*store, name),
             Observation::StoreStopped { store } => self.stop_store(*store),
@@ -122,11 +125,13 @@ impl State {
                 if let Some(s) = self.stores.get_mut(&b.node.store) {
                     s.batch(b, self.rules.stalls(), &mut self.workers, fx);
                 }
+                settle_steps(&mut self.stores, b.span.done, poll, fx);
             }
             Observation::Node(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
                     s.facts(f, fx);
                 }
+                settle_steps(&mut self.stores, f.span.done, poll, fx);
             }
             Observation::NodeFailed(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
@@ -160,8 +165,8 @@ impl State {
                 let rules = self.stall_rules();
                 self.learn_stall(&r.worker, r.span.done, fx, |w| w.host.jvm(r, rules));
             }
-            Observation::Clock(r) => self.clocks.read(r),
-            Observation::HostClock(r) => self.host_clock.read(r),
+            Observation::Clock(r) => self.read_clock(r, fx),
+            Observation::HostClock(r) => self.host_clock.read(r, fx),
         }
     }
 

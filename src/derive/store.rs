@@ -147,7 +147,7 @@ impl Store {
             evicted: facts.and_then(|f| f.evicted_keys),
         };
         // Nothing about leases can be judged by a clock that stands still.
-        if node.clock.frozen == Some(true) {
+        if node.clock.is_standing() {
             return;
         }
         let seen = Seen { span: batch.span, time: batch.time, marks };
@@ -226,7 +226,19 @@ impl Store {
         }
     }
 
+    /// The observer itself stood still, and its clock with it: nothing seen before and after belongs together.
+    pub(super) fn we_stood_still(&mut self) {
+        self.breaks += 1;
+        for end in self.locks.values_mut().flat_map(|l| &mut l.pending) {
+            end.is_broken |= end.last.marks.steps != end.gone.marks.steps;
+        }
+    }
+
     fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
+        // Whether the server's clock was stepped or we stood still is known within two polls.
+        if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
+            return;
+        }
         let after = After { flushes: facts.flushes, evicted: facts.evicted_keys };
         for lock in self.locks.values_mut().filter(|l| !l.pending.is_empty()) {
             for (evidence, held) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {

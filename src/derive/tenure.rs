@@ -46,6 +46,8 @@ pub struct Write {
     pub after: Option<(Mono, ServerTime)>,
     /// The read that showed it.
     pub shown: Seen,
+    /// Counters as of the read before: the server's clock may have been stepped after the write and before it was shown.
+    pub marks: Marks,
     /// The E it set.
     pub expiry: Expiry,
 }
@@ -111,8 +113,8 @@ pub struct Tenure {
     pub largest: Option<i64>,
     /// The holder let go early; until E rises again the lease is on its way out.
     pub shortened: bool,
-    /// Server time of the first read without an expiry.
-    pub endless_since: Option<ServerTime>,
+    /// End of the first read without an expiry, on our clock: the server's may be stepped.
+    pub endless_since: Option<Mono>,
     /// The renewal that is missing.
     pub overdue: Option<Overdue>,
     /// Renewals not yet proven to be before or after a loss.
@@ -128,8 +130,9 @@ pub struct Tenure {
     pub process_looked: Option<Mono>,
     /// The same for its heartbeat, which has to stand still for the whole threshold from then on.
     pub beat_looked: Option<Mono>,
-    /// The E for which reads around the expiry were asked.
-    pub aligned: Option<ServerTime>,
+    /// The E for which reads around the expiry were asked, and the steps of the server's clock until then: another step
+    /// makes it come at another instant of ours.
+    pub aligned: Option<(ServerTime, u64)>,
 }
 
 impl Tenure {

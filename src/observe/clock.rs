@@ -1,7 +1,7 @@
 //! What chronyd said of a host's clock, and readings of this host's own wall clock. Numbers as they came: which of them
 //! can be believed in which state is decided elsewhere.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use super::node::FailReason;

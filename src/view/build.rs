@@ -1,6 +1,6 @@
 //! Makes a [`View`] from the state. What is older than three intervals is left out here, once, for every reader.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::clock::clock_views;
 use super::coverage;
@@ -10,7 +10,10 @@ use super::{
     LockView, NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView,
 };
 use crate::config::SeriesTier;
+use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
+use crate::derive::host_clock::wall_ahead;
+use crate::derive::interval::Interval;
 use crate::derive::lock::Lock;
 use crate::derive::node::{Node, primaries};
 use crate::derive::process::Processes;
@@ -18,7 +21,7 @@ use crate::derive::store::Store;
 use crate::derive::worker::Worker;
 use crate::derive::{Evidence, LivenessSource, Signal, State};
 use crate::observe::node::FailReason;
-use crate::observe::{Mono, Role, Span};
+use crate::observe::{HostClock, Mono, Role, Span};
 
 /// The instant a view is made for.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,19 @@ pub struct Instant {
     pub mono: Mono,
     /// On this host's wall clock, seconds since the epoch.
     pub wall: f64,
+}
+
+impl Instant {
+    /// The end of a reading of this host's wall clock.
+    pub fn of(reading: &HostClock) -> Self {
+        let since_boot = reading.span.done.secs_since(Mono(0));
+        Self { mono: reading.span.done, wall: reading.ahead_of_mono() + since_boot }
+    }
+
+    /// This host's wall clock minus the observer's.
+    fn ahead(self) -> Interval {
+        Interval::around(self.wall - self.mono.secs_since(Mono(0)), 0.0)
+    }
 }
 
 /// Reasons for which keys are not watched.
@@ -38,6 +54,7 @@ impl View {
         let mut stores: Vec<StoreView> =
             state.stores.values().map(|s| store_view(state, s, now)).collect();
         stores.sort_by(|a, b| a.name.cmp(&b.name));
+        let skews = store_skews(state, &stores);
         View {
             generation,
             taken: now.mono,
@@ -47,7 +64,7 @@ impl View {
                 .workers
                 .by_name
                 .values()
-                .filter_map(|w| worker_view(state, w, now.mono))
+                .filter_map(|w| worker_view(state, w, now.mono, &skews))
                 .collect(),
             clocks: clock_views(state, now.mono),
             host_clock_steps: (state.host_clock.forward, state.host_clock.backward),
@@ -100,7 +117,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .nodes
             .values()
             .filter(|n| n.heard.is_some())
-            .map(|n| node_view(store, n, instant, poll))
+            .map(|n| node_view(state, store, n, instant))
             .collect(),
         primaries: store
             .nodes
@@ -123,8 +140,9 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     }
 }
 
-fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> NodeView {
+fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> NodeView {
     let now = instant.mono;
+    let poll = state.rules.poll_interval;
     let facts = node.facts.as_ref().filter(|f| is_fresh(Some(f.span.done), now, poll));
     let is_replica = matches!(node.role, Role::Replica { .. });
     let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
@@ -163,12 +181,14 @@ fn node_view(store: &Store, node: &Node, instant: Instant, poll: Duration) -> No
                 durable: f.aof,
                 evicts_locks: evicts_locks(f.maxmemory, f.maxmemory_policy.as_deref()),
                 rtt_seconds: node.clock.rtt().map(|r| r.as_secs_f64()),
-                clock_offset: node.clock.offset_micros().map(|(mid, half)| {
+                clock_offset: node.clock.interval_at(now).map(|offset| {
                     // Kept against the observer's monotonic clock; wall minus monotonic makes it this host's.
-                    let host = instant.wall - now.secs_since(Mono(0));
-                    (mid as f64 / 1e6 - host, half as f64 / 1e6)
+                    let host = state.host_clock.last().map_or_else(|| instant.ahead(), wall_ahead);
+                    let offset = Interval::from_micros(offset).minus(host);
+                    (offset.middle(), offset.half())
                 }),
-                skew_bound_seconds: None,
+                skew_bound_seconds: skew(&state.clocks, &state.walls(now), &store.name, node)
+                    .map(|s| s.interval.worst()),
                 clock_frozen: node.clock.frozen,
                 restart_unsafe: Some(node.unsafe_until.is_some_and(|until| now < until)),
                 evicted_keys: f.evicted_keys,
@@ -184,7 +204,28 @@ fn evicts_locks(maxmemory: Option<u64>, policy: Option<&str>) -> Option<bool> {
     Some(maxmemory? > 0 && policy? != "noeviction")
 }
 
-fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> {
+/// By store: the skew bound of its primary, or of its worst node while there is none.
+fn store_skews(state: &State, stores: &[StoreView]) -> Vec<(Arc<str>, f64)> {
+    let bound = |n: &NodeView| n.facts.as_ref()?.skew_bound_seconds;
+    stores
+        .iter()
+        .filter_map(|view| {
+            let primary = state.stores.values().find(|s| s.name == view.name)?.primary.as_ref();
+            let worst = match primary {
+                Some(addr) => view.nodes.iter().find(|n| n.addr == *addr).and_then(bound),
+                None => view.nodes.iter().filter_map(bound).reduce(f64::max),
+            };
+            Some((view.name.clone(), worst?))
+        })
+        .collect()
+}
+
+fn worker_view(
+    state: &State,
+    worker: &Worker,
+    now: Mono,
+    skews: &[(Arc<str>, f64)],
+) -> Option<WorkerView> {
     let (_, group, rules) = state.workers.with_group(&worker.name)?;
     let poll = rules.poll;
     let mut sources = Vec::new();
@@ -209,6 +250,8 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
         let lost = beat.loss().map(|l| now.secs_since(l.since).max(0.0));
         sources.push((LivenessSource::Heartbeat, lost.is_none(), lost));
     }
+    // This exporter's host is that of a worker whose process it sees.
+    let is_here = processes.iter().any(|p| fresh(p.last_span()) && p.live().next().is_some());
     let restarts = processes.iter().map(|p| p.restarts).sum();
     Some(WorkerView {
         name: worker.name.clone(),
@@ -227,7 +270,7 @@ fn worker_view(state: &State, worker: &Worker, now: Mono) -> Option<WorkerView> 
             && seen.iter().any(|p| p.liveness() == crate::derive::Liveness::Dead),
         restarts: (!seen.is_empty()).then_some(restarts),
         host: host_view(worker, now, state.stall_rules()),
-        skew_bounds: Vec::new(),
+        skew_bounds: if is_here { skews.to_vec() } else { Vec::new() },
         coverage_lost: coverage::worker(state, worker, now),
     })
 }

@@ -1,6 +1,6 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
-use super::{Aspect, BlindReason, LockView, host_coverage};
+use super::{Aspect, BlindReason, LockView, clock, host_coverage};
 use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{Judged, Lock, Phase};
@@ -13,7 +13,7 @@ use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 24] = [
+pub const BLIND: [(Aspect, BlindReason); 28] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
@@ -37,6 +37,10 @@ pub const BLIND: [(Aspect, BlindReason); 24] = [
     (Aspect::Lease, BlindReason::Unreachable),
     (Aspect::Renewals, BlindReason::NoHistory),
     (Aspect::Replicas, BlindReason::Unreachable),
+    (Aspect::Clock, BlindReason::Permission),
+    (Aspect::Clock, BlindReason::Unsupported),
+    (Aspect::Clock, BlindReason::Unreachable),
+    (Aspect::Clock, BlindReason::NoHistory),
     (Aspect::Hold, BlindReason::ReusableToken),
 ];
 
@@ -63,6 +67,11 @@ pub(super) fn judge(
     }
     if has_lost_replica(state, lock) {
         lost.push((Aspect::Replicas, BlindReason::Unreachable));
+    }
+    if lock.rules.series == SeriesTier::Full
+        && let Some(reason) = clock::blind_reason(state, lock, now)
+    {
+        lost.push((Aspect::Clock, reason));
     }
     // What is known of its holder is of before.
     let Phase::Held(tenure) = &lock.phase else { return lost };
@@ -101,7 +110,7 @@ fn store_reason(state: &State, lock: &Lock) -> BlindReason {
 }
 
 /// What a source's failure means for whoever relies on it.
-fn source_reason(reason: FailReason) -> BlindReason {
+pub(super) fn source_reason(reason: FailReason) -> BlindReason {
     match reason {
         FailReason::Auth | FailReason::Permission => BlindReason::Permission,
         _ => BlindReason::Unreachable,

@@ -1,14 +1,17 @@
 //! One lock of a view.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{HolderView, LockCounts, LockView, TransitionView, coverage};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
+use crate::derive::interval::Interval;
 use crate::derive::lock::{Lock, Phase};
+use crate::derive::node::Node;
 use crate::derive::store::Store;
 use crate::derive::{Evidence, Liveness, Signal, State};
-use crate::observe::{Expiry, Mono};
+use crate::observe::{Expiry, Mono, Role, ServerTime};
 
 /// Ends that a lock counts; the others are told per store only.
 const LOCK_ENDS: [Evidence; 4] =
@@ -58,7 +61,10 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             }
             _ => None,
         },
-        remaining_by_replica: Vec::new(),
+        remaining_by_replica: match expiry {
+            Some(e) if fresh => remaining_by_replica(state, lock, e, now),
+            _ => Vec::new(),
+        },
         length_seconds: lock.lease_seconds(),
         expiry_timestamp: expiry.map(|e| e.as_secs_f64()),
         renewal_age_seconds: written.map(|w| now.secs_since(w).max(0.0)),
@@ -106,6 +112,35 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             })
             .collect(),
     }
+}
+
+/// What each replica's own clock would leave of the lease if it took over now, and by how much earlier it would end there
+/// than on the primary; 0 where that is within the error of the two clocks.
+fn remaining_by_replica(
+    state: &State,
+    lock: &Lock,
+    expiry: ServerTime,
+    now: Mono,
+) -> Vec<(Arc<str>, f64, f64)> {
+    let Some(store) = state.stores.get(&lock.store) else { return Vec::new() };
+    let offset = |node: &Node| {
+        let is_known = node.failure.is_none()
+            && is_fresh(node.clock.last_asked(), now, state.rules.poll_interval);
+        node.clock.interval_at(now).filter(|_| is_known).map(Interval::from_micros)
+    };
+    let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p)).and_then(offset);
+    let Some(primary) = primary else { return Vec::new() };
+    let replicas = store.nodes.values().filter(|n| matches!(n.role, Role::Replica { .. }));
+    replicas
+        .filter_map(|node| {
+            let own = offset(node)?;
+            let remaining = expiry.as_secs_f64() - (own.middle() + now.secs_since(Mono(0)));
+            let ahead = own.minus(primary);
+            let is_within_error = ahead.lo <= 0.0 && ahead.hi >= 0.0;
+            let earlier = if is_within_error { 0.0 } else { ahead.middle() };
+            Some((node.addr.clone(), remaining.max(0.0), earlier))
+        })
+        .collect()
 }
 
 fn tier(lock: &Lock, now: Mono, retain: Duration) -> Option<SeriesTier> {

@@ -18,6 +18,7 @@ mod redis_server;
 mod sampling;
 mod scripted_commands;
 mod scripted_redis;
+mod stepped_clock;
 mod worker;
 
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
+pub use stepped_clock::SteppedClock;
 pub use worker::{Worker, WorkerSetup};
 
 use std::io::Write;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Group, free_port, repository, wait_until};
+use super::{Group, SteppedClock, free_port, repository, wait_until};
 
 /// The password of the user `dlock` of every test server.
 pub const PASSWORD: &str = "watch-only";
@@ -18,6 +18,7 @@ pub const PASSWORD: &str = "watch-only";
 pub struct RedisSetup {
     arguments: Vec<String>,
     acl: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 impl RedisSetup {
@@ -36,6 +37,12 @@ impl RedisSetup {
     /// Adds a line to its ACL file, `user NAME ...`; a later line of a user replaces an earlier one.
     pub fn acl(mut self, line: &str) -> Self {
         self.acl.push(line.to_owned());
+        self
+    }
+
+    /// Lets it go by a clock of the test.
+    pub fn clock(mut self, clock: &SteppedClock) -> Self {
+        self.environment.extend(clock.environment());
         self
     }
 
@@ -61,7 +68,8 @@ impl RedisSetup {
         words.push(dir.path().display().to_string());
         words.extend(["--aclfile".to_owned(), file.display().to_string()]);
         words.extend(self.arguments);
-        let mut server = RedisServer { port, words, dir, group: None };
+        let mut server =
+            RedisServer { port, words, environment: self.environment, dir, group: None };
         server.restart();
         server
     }
@@ -71,6 +79,7 @@ impl RedisSetup {
 pub struct RedisServer {
     port: u16,
     words: Vec<String>,
+    environment: Vec<(String, String)>,
     dir: TempDir,
     group: Option<Group>,
 }
@@ -144,7 +153,8 @@ impl RedisServer {
         self.kill();
         let log = self.dir.path().join("log");
         let mut command = Command::new("redis-server");
-        let mut group = Group::start("redis-server", command.args(&self.words), &log);
+        command.args(&self.words).envs(self.environment.clone());
+        let mut group = Group::start("redis-server", &mut command, &log);
         wait_until("the Redis server answers", Duration::from_secs(10), || {
             assert!(group.ended().is_none(), "redis-server ended: {}", group.log_tail());
             self.try_cmd(&["PING"]).ok()

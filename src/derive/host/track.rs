@@ -257,5 +257,6 @@ fn lower(rise: &Rise, seen: &Scheduling, stood: &Stood) -> (Option<Bound>, Optio
     let waits = Bound { length: ended, source: StallSource::RunQueue };
     let waits = Some(waits).filter(|b| !b.length.is_zero());
     let goes_on = ongoing.map(|length| Bound { length, source: StallSource::OngoingRunQueue });
-    (longer(longer(stood.lower, waits), goes_on), ongoing)
+    let stood = stood.lower.filter(|b| !b.length.is_zero());
+    (longer(longer(stood, waits), goes_on), ongoing)
 }

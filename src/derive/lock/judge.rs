@@ -7,12 +7,12 @@ use crate::derive::replica::{Compared, Replica, Sight};
 use crate::derive::tenure::Overdue;
 use crate::derive::wanted::Effects;
 use crate::derive::words::{DivergenceKind, Signal};
-use crate::observe::{Expiry, Found, Mono, ServerTime};
+use crate::observe::{Expiry, Found, Mono};
 
 /// A missed renewal is shown at least this long.
 const OVERDUE_SHOWN: Duration = Duration::from_secs(60);
 /// Two reads without an expiry have to be this far apart: SETNX and EXPIRE are two commands.
-const ENDLESS_MICROS: i64 = 1_000_000;
+const ENDLESS: Duration = Duration::from_secs(1);
 /// Reads around an expiry, relative to it.
 const BEFORE_EXPIRY_MICROS: i64 = -20_000;
 const AFTER_EXPIRY_MICROS: i64 = 21_000;
@@ -56,7 +56,7 @@ impl Lock {
         let lease = self.lease().map(|(l, _)| l);
         let mut missed = None;
         if let (Some(threshold), Phase::Held(tenure)) = (threshold, &mut self.phase) {
-            let written = tenure.write.made_at(lease);
+            let written = c.clock.blind_until(tenure.write.made_at(lease));
             let due = written.plus(Duration::from_secs_f64(threshold));
             // The read must have begun after the instant: a reply may be older than its arrival.
             if tenure.overdue.is_none() && c.seen.span.sent > due {
@@ -85,7 +85,7 @@ impl Lock {
         let is_up = self
             .tenure()
             .and_then(|t| t.endless_since)
-            .is_some_and(|since: ServerTime| c.seen.time.micros_since(since) >= ENDLESS_MICROS);
+            .is_some_and(|since| c.seen.span.sent.since(since) >= ENDLESS);
         let detail = || "the key has no expiry: it stays if its holder dies".to_owned();
         self.signal(Signal::LeaseWithoutTtl, Some(is_up), c.seen.span.done, detail, fx);
     }
@@ -143,10 +143,11 @@ impl Lock {
         let Expiry::At(e) = tenure.expiry else { return };
         let soon = i64::try_from(c.poll.as_micros()).unwrap_or(i64::MAX).saturating_mul(3) / 2;
         let remaining = e.micros_since(c.seen.time);
-        if remaining > soon.max(100_000) || tenure.aligned == Some(e) {
+        let aligned = Some((e, c.seen.marks.steps));
+        if remaining > soon.max(100_000) || tenure.aligned == aligned {
             return;
         }
-        tenure.aligned = Some(e);
+        tenure.aligned = aligned;
         for offset in [BEFORE_EXPIRY_MICROS, AFTER_EXPIRY_MICROS] {
             if remaining + offset > 0
                 && let Some(at) = c.clock.send_at(e.plus_micros(offset))

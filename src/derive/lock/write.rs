@@ -51,11 +51,11 @@ impl Lock {
         if expiry != Expiry::Never {
             tenure.endless_since = None;
         } else if tenure.endless_since.is_none() {
-            tenure.endless_since = Some(c.seen.time);
+            tenure.endless_since = Some(c.seen.span.done);
         }
         let Some(kind) = kind else { return };
         let after = (!is_broken).then_some((last.span.done, last.time));
-        tenure.write = Write { after, shown: c.seen, expiry };
+        tenure.write = Write { after, shown: c.seen, marks: last.marks, expiry };
         tenure.expiry = expiry;
         if matches!(kind, Kind::Renewal | Kind::Reentry) && last.marks.steps == c.seen.marks.steps {
             learn_largest(tenure, c.seen);
@@ -120,7 +120,8 @@ impl Lock {
         if was_overdue {
             self.counts.late_renewals += 1;
         }
-        let has_stepped = before.shown.marks.steps != c.seen.marks.steps;
+        let has_stepped =
+            before.marks.steps != c.seen.marks.steps || c.clock.stood_after(before.shown.span.done);
         if let (Some(l), Expiry::At(old), Expiry::At(new)) = (lease, before.expiry, tenure.expiry)
             && !has_stepped
         {
@@ -191,7 +192,7 @@ fn classify(
         return Some(Kind::Renewal);
     }
     // The server's clock went back since the last write: a renewal sets an earlier E, but leaves a whole lease.
-    let stepped = c.seen.marks.stepped_micros - tenure.write.shown.marks.stepped_micros;
+    let stepped = c.seen.marks.stepped_micros - tenure.write.marks.stepped_micros;
     let is_whole = match (expiry, lease) {
         (Expiry::At(new), Some(l)) => {
             new.micros_since(c.seen.time)

@@ -1,7 +1,10 @@
 //! Verdicts on invented time: what must rise, what must stay quiet, and what each end is called.
 
+mod clock_views;
+mod clocks;
 mod ends;
 mod liveness;
 mod renewal;
 mod review;
 mod sim;
+mod stall;

@@ -8,6 +8,7 @@ use crate::config::{
     Heartbeat, JvmMode, LockRules, Pattern, ProcessSource, RedisPart, SeriesTier, Source,
     TokenKind, WorkerGroup,
 };
+use crate::derive::host::WorstStall;
 use crate::derive::{Effects, Evidence, LivenessSource, Rules, Signal, State, Wanted};
 use crate::observe::lock::{Decoded, Holding, KeyWatched, Shape};
 use crate::observe::node::{FailReason, NodeFailed, NodeRef, SweepDone};
@@ -431,6 +432,11 @@ impl Sim {
 
     pub fn signal(&self, signal: Signal) -> Option<bool> {
         self.state.stores[&STORE].locks[&KEY].signals.get(signal)
+    }
+
+    pub fn worst_stall(&self, worker: &str) -> WorstStall {
+        let host = &self.state.workers.by_name[worker].host;
+        host.worst_stall(self.now(), self.state.stall_rules()).expect("its stalls are known")
     }
 
     pub fn rises(&self, signal: Signal) -> u64 {

@@ -62,7 +62,7 @@ pub struct Rise {
 struct Prior {
     start_ticks: u64,
     counters: Counters,
-    /// Since when it has been seen runnable with these counters.
+    /// Since when it has been seen runnable without having run.
     runnable: Option<Mono>,
 }
 
@@ -74,8 +74,10 @@ pub struct Table {
 }
 
 impl Counters {
-    fn have_moved(&self, prior: &Counters) -> bool {
-        (self.on_cpu, self.waited, self.slices) != (prior.on_cpu, prior.waited, prior.slices)
+    /// Whether the thread has run. That waiting was booked does not say so: a thread that is moved to another queue while
+    /// it waits books the first part.
+    fn have_run(&self, prior: &Counters) -> bool {
+        (self.on_cpu, self.slices) != (prior.on_cpu, prior.slices)
     }
 }
 
@@ -102,7 +104,7 @@ impl Table {
                 rise.add(&seen.counters, &from.counters);
                 sum.add(&seen.counters, from);
             }
-            let unmoved = prior.filter(|p| !seen.counters.have_moved(&p.counters));
+            let unmoved = prior.filter(|p| !seen.counters.have_run(&p.counters));
             let still = unmoved.and_then(|p| p.runnable).filter(|_| is_running);
             if let Some(still) = still {
                 sum.unmoved = sum.unmoved.max(Some(look.span.sent.since(still)));
