@@ -18,7 +18,7 @@ const SOURCE: &str = r#"
 #include <unistd.h>
 typedef unsigned long long u64;
 /* Looks; since its start: the longest gap, and the longest without the sleep that was meant; the latter since the mark. */
-struct record { volatile u64 looks, gap, late, marked; u64 pad[4]; };
+struct record { volatile u64 looks, gap, late, marked, last; u64 pad[3]; };
 static struct record *records;
 static volatile u64 *mark;
 static u64 nap;
@@ -29,7 +29,7 @@ static void *watch(void *at) {
   for (;;) {
     if (nap) { struct timespec t = { nap / 1000000000, nap % 1000000000 }; nanosleep(&t, 0); }
     u64 n = now(), gap = n - last, late = gap > nap ? gap - nap : 0;
-    last = n;
+    last = r->last = n;
     if (gap > r->gap) r->gap = gap;
     if (late > r->late) r->late = late;
     if (seen != *mark) { seen = *mark; r->marked = 0; }
@@ -120,19 +120,26 @@ impl Canary {
         file.write_all_at(&1u64.to_ne_bytes(), 0).expect("the page is ours");
     }
 
-    /// Longest gap since its start, with the sleep that was meant.
+    /// Longest gap since its start, with the sleep that was meant; the one that goes on counts.
     pub fn longest(&self) -> Duration {
-        self.worst(1)
+        let page = std::fs::read(&self.page).expect("the page is ours");
+        self.worst(&page, 1).max(self.going_on(&page))
     }
 
     /// Longest gap since the mark, without it.
     pub fn longest_since_mark(&self) -> Duration {
-        self.worst(3)
+        let page = std::fs::read(&self.page).expect("the page is ours");
+        self.worst(&page, 3).max(self.going_on(&page).saturating_sub(self.nap))
     }
 
-    fn worst(&self, field: usize) -> Duration {
-        let page = std::fs::read(&self.page).expect("the page is ours");
-        let all = (0..self.threads).map(|i| word(&page, i, field));
+    fn going_on(&self, page: &[u8]) -> Duration {
+        let now = dlock_exporter::clock::mono().0;
+        let last = (0..self.threads).map(|i| word(page, i, 4)).min().unwrap_or(now);
+        Duration::from_nanos(now.saturating_sub(last))
+    }
+
+    fn worst(&self, page: &[u8], field: usize) -> Duration {
+        let all = (0..self.threads).map(|i| word(page, i, field));
         Duration::from_nanos(all.max().unwrap_or(0))
     }
 }
