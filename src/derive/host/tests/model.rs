@@ -25,6 +25,9 @@ pub fn mono(ms: u64) -> Mono {
     Mono((BOOT + ms) * MS)
 }
 
+/// A thread at the last look: its counters, and since when it has been runnable without having run.
+type Looked = (Counters, Option<Mono>);
+
 pub struct Lab {
     pub process: Process,
     pub host: Host,
@@ -35,7 +38,7 @@ pub struct Lab {
     pub each_percent: u64,
     pub is_jvm: bool,
     sums: Option<Counters>,
-    looked: Option<(Span, Vec<(Counters, Option<Mono>)>)>,
+    looked: Option<(Span, Vec<Looked>)>,
     cgroup_due: u64,
 }
 

@@ -89,7 +89,7 @@ fn the_bounds_hold_whatever_happens() {
 
 #[test]
 fn a_single_trouble_is_seen_for_what_it_was() {
-    for seed in 1..=std::env::var("SEEDS").map_or(50, |s| s.parse::<u64>().unwrap() / 10) {
+    for seed in 1..=15u64 {
         let mut random = Random(seed.wrapping_mul(104_729));
         for (trouble, beats, within) in [
             // A stop or freeze shows to two intervals, each with its jitter.
