@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         return measure("/proc");
     }
     println!(
-        "| {PROCESSES} processes of {THREADS} threads every {STALL_POLL:?} | share of a core | bound | samples a tick | threads looked at |\n|---|---|---|---|---|"
+        "| {PROCESSES} processes of {THREADS} threads every {STALL_POLL:?} | share of a core | bound | samples a tick | told thread by thread |\n|---|---|---|---|---|"
     );
     let first = measure("taskstats");
     let own = std::env::current_exe().unwrap();
