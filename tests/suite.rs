@@ -5,6 +5,7 @@
 
 mod support;
 
+mod cgroups;
 mod clients;
 mod clock_bounds;
 mod clock_step;
