@@ -95,6 +95,10 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
         (A::Process, R::NoHistory) => "no process seen yet",
         (A::Stall, R::NotConfigured) => "not configured (see `workers`)",
         (A::Stall, R::NoHistory) => "no stall or no habit of renewing known yet",
+        (A::Clock, R::Unsupported) => {
+            "a chronyd does not know how wrong its clock is, or TIME contradicts it"
+        }
+        (A::Clock, R::NoHistory) => "its chronyd was not heard of yet",
         (A::Clock, R::NotConfigured) => "not configured (see `clocks`)",
         (A::Renewals, R::NoHistory) => "too few seen to know their habit",
         (_, R::NotConfigured) => "not configured",
