@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::host::beats::{Beats, Gap};
 use super::loss::Loss;
 use super::words::Liveness;
 use crate::observe::node::FailReason;
@@ -14,6 +15,8 @@ use crate::observe::{Mono, Span};
 
 /// Gaps remembered.
 const GAPS: usize = 8;
+/// Gaps under which what is usual is not known.
+const FEWEST_GAPS: usize = 3;
 /// The least default for `frozen_after`.
 const LEAST_FROZEN_AFTER: f64 = 10.0;
 
@@ -27,6 +30,9 @@ pub struct Heartbeat {
     last_advance: Option<Mono>,
     last_good: Option<Span>,
     gaps: VecDeque<f32>,
+    beats: Beats,
+    /// The gap between beats that the last good read showed to go on or to be over.
+    pub gap: Option<Gap>,
     /// A read failed or was late since the last good one.
     broken: bool,
     /// The value was seen to change, or it has an expiry of its own: a constant without either is no heartbeat.
@@ -61,6 +67,7 @@ impl Heartbeat {
         self.failure = None;
         let late = self.last_good.is_some_and(|g| span.sent.since(g.done) > rules.poll * 4);
         let broken = std::mem::take(&mut self.broken) || late;
+        self.gap = None;
         self.last_good = Some(span);
         if let Beat::Value { expires: true, .. } | Beat::Success = beat {
             self.lives = true;
@@ -81,6 +88,7 @@ impl Heartbeat {
         if matches!(beat, Beat::Success) {
             self.advances += 1;
         }
+        self.gap = self.beats.read(span, advanced, broken);
         if advanced {
             self.advance(span, broken, rules);
         } else if broken && self.loss.is_none() && self.last_advance.is_some() {
@@ -159,6 +167,12 @@ impl Heartbeat {
     /// Longest of the last gaps, else a third of the threshold.
     pub fn usual_beat(&self, rules: BeatRules) -> f64 {
         self.longest_gap().unwrap_or_else(|| self.frozen_after(rules) / 3.0)
+    }
+
+    /// The usual beat, once it is known.
+    pub fn known_beat(&self) -> Option<Duration> {
+        let gap = self.longest_gap().filter(|_| self.gaps.len() >= FEWEST_GAPS)?;
+        Duration::try_from_secs_f64(gap).ok()
     }
 
     /// Seconds from the last advance to the last good read; `None` before the first.

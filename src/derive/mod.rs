@@ -15,6 +15,7 @@ pub mod holds;
 pub mod host;
 pub mod host_clock;
 pub mod interval;
+pub mod jvm;
 pub mod lease;
 pub mod lock;
 pub mod loss;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::host::StallRules;
 use crate::config::{Clock, NodeClock, WorkerGroup};
 
 /// What of the config the state machines need.
@@ -27,6 +28,17 @@ pub struct Rules {
     pub local_clock: Option<Arc<str>>,
     /// By store: which clock disciplines which node.
     pub node_clocks: BTreeMap<Arc<str>, Vec<NodeClock>>,
+}
+
+impl Rules {
+    /// What the config says about stalls.
+    pub fn stalls(&self) -> StallRules {
+        StallRules {
+            stall_poll: self.stall_poll,
+            poll: self.poll_interval,
+            window: self.stall_window,
+        }
+    }
 }
 
 impl Default for Rules {

@@ -39,6 +39,11 @@ impl Signals {
         }
     }
 
+    /// Shows a signal as down while there is nothing to judge, without that it fell: to be up again after that is no rise.
+    pub fn rest(&mut self, signal: Signal) {
+        self.now[signal as usize] = Some(false);
+    }
+
     /// Up, down, or `None` when not judged.
     pub fn get(&self, signal: Signal) -> Option<bool> {
         self.now[signal as usize]
@@ -64,6 +69,10 @@ mod tests {
         let mut s = Signals::default();
         assert_eq!(s.set(Signal::HolderStale, Some(true)), Some(Change::Rose));
         assert_eq!(s.set(Signal::HolderStale, None), None);
+        assert_eq!(s.set(Signal::HolderStale, Some(true)), None);
+        assert_eq!(s.rises(Signal::HolderStale), 1);
+        s.rest(Signal::HolderStale);
+        assert_eq!(s.get(Signal::HolderStale), Some(false));
         assert_eq!(s.set(Signal::HolderStale, Some(true)), None);
         assert_eq!(s.rises(Signal::HolderStale), 1);
         assert_eq!(s.set(Signal::HolderStale, Some(false)), Some(Change::Fell));

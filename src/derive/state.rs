@@ -1,5 +1,7 @@
 //! Everything that is known, and the one function that changes it.
 
+mod looks;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +13,10 @@ use super::pause::settle_steps;
 use super::polls::Polls;
 use super::rules::Rules;
 use super::store::Store;
-use super::wanted::{Effects, Notice, Weight};
-use super::words::LivenessSource;
+use super::wanted::Effects;
 use super::workers::Workers;
 use crate::config::ProcessSource;
-use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
-use crate::observe::{KeyId, Mono, Observation, Span, StoreId};
+use crate::observe::{Mono, Observation, StoreId};
 
 /// A worker that pollers should watch.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +101,6 @@ impl State {
 
     /// Takes one fact.
     pub fn step(&mut self, observation: &Observation, fx: &mut Effects) {
-        let poll = self.rules.poll_interval;
         match observation {
             Observation::StoreStarted { store, name, .. } => self.start_store(*store, name),
             Observation::StoreStopped { store } => self.stop_store(*store),
@@ -122,15 +121,15 @@ impl State {
             }
             Observation::Batch(b) => {
                 if let Some(s) = self.stores.get_mut(&b.node.store) {
-                    s.batch(b, poll, &mut self.workers, fx);
+                    s.batch(b, self.rules.stalls(), &mut self.workers, fx);
                 }
-                settle_steps(&mut self.stores, b.span.done, poll, fx);
+                settle_steps(&mut self.stores, b.span.done, self.rules.poll_interval, fx);
             }
             Observation::Node(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
                     s.facts(f, fx);
                 }
-                settle_steps(&mut self.stores, f.span.done, poll, fx);
+                settle_steps(&mut self.stores, f.span.done, self.rules.poll_interval, fx);
             }
             Observation::NodeFailed(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
@@ -150,9 +149,8 @@ impl State {
             Observation::Stalls(r) => {
                 let rules = self.stall_rules();
                 for sample in &r.samples {
-                    if let Some(worker) = self.workers.by_name.get_mut(&sample.worker) {
-                        worker.host.stall(sample, rules);
-                    }
+                    let at = sample.span.done;
+                    self.learn_stall(&sample.worker, at, fx, |w| w.host.stall(sample, rules));
                 }
             }
             Observation::Cgroup(r) => {
@@ -163,9 +161,7 @@ impl State {
             }
             Observation::Jvm(r) => {
                 let rules = self.stall_rules();
-                if let Some(worker) = self.workers.by_name.get_mut(&r.worker) {
-                    worker.host.jvm(r, rules);
-                }
+                self.learn_stall(&r.worker, r.span.done, fx, |w| w.host.jvm(r, rules));
             }
             Observation::Clock(r) => self.read_clock(r, fx),
             Observation::HostClock(r) => self.host_clock.read(r, fx),
@@ -174,11 +170,7 @@ impl State {
 
     /// What the config says about stalls.
     pub fn stall_rules(&self) -> StallRules {
-        StallRules {
-            stall_poll: self.rules.stall_poll,
-            poll: self.rules.poll_interval,
-            window: self.rules.stall_window,
-        }
+        self.rules.stalls()
     }
 
     fn start_store(&mut self, id: StoreId, name: &Arc<str>) {
@@ -209,92 +201,4 @@ impl State {
             self.workers.retire(now, fx);
         }
     }
-
-    fn heartbeat(&mut self, read: &HeartbeatRead, fx: &mut Effects) {
-        let Some((_, group, rules)) = self.workers.with_group(&read.worker) else { return };
-        if group.heartbeat.is_none() {
-            return;
-        }
-        let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
-        let (before, was_lost) = (worker.heartbeat.failure, worker.heartbeat.loss().is_some());
-        let is_news = worker.heartbeat.read(read.span, &read.beat, rules);
-        let beat = &worker.heartbeat;
-        if is_news {
-            let detail = format!("no beat for {:.1} s", beat.age().unwrap_or(0.0));
-            tell(&read.worker, "heartbeat_stopped", detail, fx);
-        } else if was_lost && beat.loss().is_none() {
-            tell(&read.worker, "heartbeat_returned", "it beats again".to_owned(), fx);
-        }
-        match &read.beat {
-            Beat::Failed { reason, detail } if before != Some(*reason) => {
-                let detail = format!("{detail} ({})", reason.as_str());
-                tell(&read.worker, "heartbeat_unreadable", detail, fx);
-            }
-            Beat::Failed { .. } => {}
-            _ if before.is_some() => {
-                tell(
-                    &read.worker,
-                    "heartbeat_readable",
-                    "its heartbeat can be read again".to_owned(),
-                    fx,
-                );
-            }
-            _ => {}
-        }
-        if !matches!(read.beat, Beat::Failed { .. }) {
-            self.look(&read.worker, LivenessSource::Heartbeat, read.span, fx);
-        }
-    }
-
-    fn process(&mut self, read: &ProcessRead, fx: &mut Effects) {
-        let Some((worker, group, _)) = self.workers.with_group(&read.worker) else { return };
-        let is_wanted = match (&group.process, read.token_pid) {
-            (Some(ProcessSource::FromHolder), Some(pid)) => worker.tokens.contains_key(&pid),
-            (Some(ProcessSource::FromHolder), None) => worker.tokens.is_empty(),
-            (Some(_), None) => true,
-            _ => false,
-        };
-        let Some(worker) = self.workers.by_name.get_mut(&read.worker).filter(|_| is_wanted) else {
-            return;
-        };
-        let processes = worker.processes.entry(read.token_pid).or_default();
-        let was_lost = processes.loss().is_some();
-        let before = processes.unknown();
-        if processes.read(read) {
-            let detail = format!("its process is {}", processes.liveness().as_str());
-            tell(&read.worker, "process_lost", detail, fx);
-        } else if was_lost && processes.loss().is_none() {
-            let detail = format!("its process is {}", processes.liveness().as_str());
-            tell(&read.worker, "process_returned", detail, fx);
-        }
-        if let ProcessSeen::Unknown(why) = &read.seen
-            && before != Some(*why)
-        {
-            tell(&read.worker, "process_unknown", read.detail.clone(), fx);
-        }
-        if !matches!(read.seen, ProcessSeen::Unknown(_)) {
-            self.look(&read.worker, LivenessSource::Process, read.span, fx);
-        }
-    }
-
-    /// Judges the locks of a worker after a look at it.
-    fn look(&mut self, worker: &str, source: LivenessSource, span: Span, fx: &mut Effects) {
-        let Some(w) = self.workers.by_name.get(worker) else { return };
-        let holds: Vec<(StoreId, KeyId)> = w.holds.keys().copied().collect();
-        for (store, key) in holds {
-            if let Some(lock) = self.stores.get_mut(&store).and_then(|s| s.locks.get_mut(&key)) {
-                lock.judge_holder_at_look(source, span, &self.workers, fx);
-            }
-        }
-    }
-}
-
-fn tell(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
-    fx.notices.push(Notice {
-        weight: Weight::Change,
-        store: "".into(),
-        subject: worker.clone(),
-        what,
-        detail,
-    });
 }

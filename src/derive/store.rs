@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::ends::After;
 use super::holds::Holds;
+use super::host::StallRules;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
 use super::replica::{Compared, Sight};
@@ -84,7 +85,7 @@ impl Store {
     pub fn batch(
         &mut self,
         batch: &BatchRead,
-        poll: Duration,
+        rules: StallRules,
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
@@ -94,7 +95,7 @@ impl Store {
         node.clock.observe(batch.time, batch.span);
         self.follow_primary(&addr, batch.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
-            self.read_locks(batch, poll, workers, fx);
+            self.read_locks(batch, rules, workers, fx);
         } else if let Role::Replica { linked: true } = batch.role {
             self.read_replica(batch);
         }
@@ -131,7 +132,7 @@ impl Store {
     fn read_locks(
         &mut self,
         batch: &BatchRead,
-        poll: Duration,
+        stalls: StallRules,
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
@@ -153,12 +154,33 @@ impl Store {
         for read in &batch.reads {
             let Some(lock) = self.locks.get_mut(&read.key) else { continue };
             let pool = self.pools.get(&pool_of(&lock.rules));
-            let c = ReadContext { seen, offset: batch.offset, clock: &node.clock, poll, pool };
+            let (poll, clock) = (stalls.poll, &node.clock);
+            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(&read.found, &c, workers, fx);
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
                 lock.counts.ends[Evidence::Unknown as usize] - unknown;
+        }
+    }
+
+    /// The primary's tightest recent round trip.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.nodes.get(self.primary.as_ref()?)?.clock.rtt()
+    }
+
+    /// Judges a lock after its holder's worst stall became worse.
+    pub fn judge_stall(
+        &mut self,
+        key: KeyId,
+        at: Mono,
+        stalls: StallRules,
+        workers: &Workers,
+        fx: &mut Effects,
+    ) {
+        let rtt = self.rtt();
+        if let Some(lock) = self.locks.get_mut(&key) {
+            lock.judge_stall(rtt, stalls, workers, at, fx);
         }
     }
 

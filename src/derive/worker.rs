@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::heartbeat::{BeatRules, Heartbeat};
 use super::host::Host;
 use super::process::Processes;
+use super::words::Liveness;
 use crate::config::{ProcessSource, WorkerGroup};
 use crate::observe::{KeyId, Mono, StoreId};
 
@@ -31,6 +32,8 @@ pub struct Worker {
     pub holds: BTreeMap<(StoreId, KeyId), Option<i32>>,
     /// When it last held anything.
     pub last_held: Mono,
+    /// Whether it was ever seen to hold something.
+    pub has_held: bool,
     /// Its processes' stalls, cgroups and JVMs.
     pub host: Host,
 }
@@ -47,6 +50,7 @@ impl Worker {
             tokens: BTreeMap::new(),
             holds: BTreeMap::new(),
             last_held: at,
+            has_held: false,
             host: Host::default(),
         }
     }
@@ -67,6 +71,14 @@ impl Worker {
             self.processes.remove(&Some(oldest));
         }
         is_new
+    }
+
+    /// Whether its heart should beat now: not once its process is gone, nor once it has let go all that it held, as
+    /// one does that was shut down. One that was never seen to hold anything is always expected to.
+    pub fn is_expected_to_beat(&self) -> bool {
+        let is_gone = !self.processes.is_empty()
+            && self.processes.values().all(|p| p.liveness() == Liveness::Dead);
+        !is_gone && (!self.holds.is_empty() || !self.has_held)
     }
 
     /// Whether a token with this pid holds a lock.

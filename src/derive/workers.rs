@@ -119,7 +119,7 @@ impl Workers {
         }
         let worker = self.by_name.get_mut(&name)?;
         worker.holds.insert(lock, owner.pid);
-        worker.last_held = at;
+        (worker.last_held, worker.has_held) = (at, true);
         if let Some(pid) = owner.pid
             && worker.learn_token(pid, owner.host.clone(), at)
         {

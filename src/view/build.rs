@@ -271,7 +271,7 @@ fn worker_view(
         restarts: (!seen.is_empty()).then_some(restarts),
         host: host_view(worker, now, state.stall_rules()),
         skew_bounds: if is_here { skews.to_vec() } else { Vec::new() },
-        coverage_lost: coverage::worker(state, worker),
+        coverage_lost: coverage::worker(state, worker, now),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
-use super::{Aspect, BlindReason, LockView, clock};
+use super::{Aspect, BlindReason, LockView, clock, host_coverage};
 use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{Judged, Lock, Phase};
@@ -13,7 +13,7 @@ use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 23] = [
+pub const BLIND: [(Aspect, BlindReason); 28] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
@@ -27,6 +27,11 @@ pub const BLIND: [(Aspect, BlindReason); 23] = [
     (Aspect::Process, BlindReason::OpaqueToken),
     (Aspect::Process, BlindReason::Unreachable),
     (Aspect::Process, BlindReason::NoHistory),
+    (Aspect::Stall, BlindReason::Permission),
+    (Aspect::Stall, BlindReason::Hidden),
+    (Aspect::Stall, BlindReason::Unsupported),
+    (Aspect::Stall, BlindReason::Unreachable),
+    (Aspect::Stall, BlindReason::NoHistory),
     (Aspect::Lease, BlindReason::Permission),
     (Aspect::Lease, BlindReason::Unsupported),
     (Aspect::Lease, BlindReason::Unreachable),
@@ -73,7 +78,7 @@ pub(super) fn judge(
     if lock.unreadable.is_some() {
         return lost;
     }
-    holder(state, lock, judged, &mut lost);
+    holder(state, lock, judged, now, &mut lost);
     let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
     if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
         lost.push((Aspect::Renewals, BlindReason::NoHistory));
@@ -116,6 +121,7 @@ fn holder(
     state: &State,
     lock: &Lock,
     judged: Option<Judged>,
+    now: Mono,
     lost: &mut Vec<(Aspect, BlindReason)>,
 ) {
     let Some(tenure) = lock.tenure() else { return };
@@ -144,6 +150,12 @@ fn holder(
     let pid = tenure.owner.as_ref().and_then(|o| o.pid);
     if let Some(reason) = process(worker, group, pid) {
         lost.push((Aspect::Process, reason));
+    }
+    if lock.rules.series == SeriesTier::Full
+        && process(worker, group, pid).is_none()
+        && let Some(reason) = host_coverage::stall(worker, group, now, state.stall_rules())
+    {
+        lost.push((Aspect::Stall, reason));
     }
     // Its sources can be read, and have yet to say something of this tenure.
     let is_told = lost.iter().any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
@@ -228,7 +240,11 @@ pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReas
 }
 
 /// What cannot be judged of a worker.
-pub(super) fn worker(state: &State, worker: &Worker) -> Vec<(&'static str, &'static str)> {
+pub(super) fn worker(
+    state: &State,
+    worker: &Worker,
+    now: Mono,
+) -> Vec<(&'static str, &'static str)> {
     let Some((_, group, rules)) = state.workers.with_group(&worker.name) else { return Vec::new() };
     let mut lost = Vec::new();
     if let Some(reason) = heartbeat(worker, group, rules) {
@@ -238,5 +254,6 @@ pub(super) fn worker(state: &State, worker: &Worker) -> Vec<(&'static str, &'sta
     if let Some(reason) = process(worker, group, newest) {
         lost.push((Aspect::Process.as_str(), reason.as_str()));
     }
+    host_coverage::worker(worker, group, now, state.stall_rules(), &mut lost);
     lost
 }

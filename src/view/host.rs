@@ -1,11 +1,13 @@
 //! What a view shows of a worker's processes on this host: stalls, cgroups, JVMs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::derive::StallSource;
-use crate::derive::host::StallRules;
+use crate::derive::host::{Host, StallRules};
 use crate::derive::worker::Worker;
 use crate::observe::Mono;
+use crate::observe::cgroup::{Cgroup, Pressure, Waiting};
 
 /// Stalls, cgroup and JVM of a worker. `None` is not known, or older than three intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,11 +83,113 @@ pub struct JvmView {
     pub version: Arc<str>,
 }
 
-/// What is known of a worker's processes; `None` if nothing is.
-pub(super) fn host_view(
-    _worker: &Worker,
-    _now: Mono,
-    _rules: StallRules,
-) -> Option<WorkerHostView> {
-    None
+/// What is known of a worker's processes; `None` if nothing is. What is older than three intervals is left out.
+pub(super) fn host_view(worker: &Worker, now: Mono, rules: StallRules) -> Option<WorkerHostView> {
+    let host = &worker.host;
+    let is_sampled = host.samples(now, rules).next().is_some();
+    let view = WorkerHostView {
+        runnable_threads: runnable(host, now, rules),
+        run_delay_seconds: host.run_delay().filter(|_| is_sampled).map(|d| d.as_secs_f64()),
+        involuntary_switches: host.involuntary().filter(|_| is_sampled),
+        worst_stall: worst_stall(host, now, rules),
+        ongoing_stall_seconds: host.ongoing(now, rules).map(|d| d.as_secs_f64()),
+        threads_beyond_cap: beyond_cap(host, now, rules),
+        cgroup: cgroup_view(host, now, rules),
+        jvm: jvm_view(host, now, rules),
+    };
+    (view != WorkerHostView::default()).then_some(view)
 }
+
+/// Threads beyond the cap of all its processes.
+pub(super) fn beyond_cap(host: &Host, now: Mono, rules: StallRules) -> u64 {
+    host.samples(now, rules).filter_map(|s| s.each.as_ref()).map(|e| e.beyond_cap).sum()
+}
+
+/// Known only while the threads of every process that is sampled are read one by one.
+fn runnable(host: &Host, now: Mono, rules: StallRules) -> Option<u64> {
+    host.samples(now, rules).try_fold(None, |sum: Option<u64>, s| {
+        let each = s.each.as_ref()?;
+        Some(Some(sum.unwrap_or(0).saturating_add(each.runnable)))
+    })?
+}
+
+/// Both bounds or none: the lower one alone would look as if it were all that can have been.
+fn worst_stall(host: &Host, now: Mono, rules: StallRules) -> Option<WorstStallView> {
+    let worst = host.worst_stall(now, rules)?;
+    let upper = worst.upper?;
+    Some(WorstStallView {
+        lower_seconds: worst.lower.length.as_secs_f64(),
+        lower_source: worst.lower.source,
+        upper_seconds: upper.length.as_secs_f64(),
+        upper_source: upper.source,
+        lower_age_seconds: now.secs_since(worst.lower_at).max(0.0),
+    })
+}
+
+/// What was read since then is shown.
+fn oldest(now: Mono, poll: Duration) -> Mono {
+    now.minus(poll * 3 + poll / 2)
+}
+
+fn cgroup_view(host: &Host, now: Mono, rules: StallRules) -> Option<CgroupView> {
+    let cgroups = || host.cgroups().since(oldest(now, rules.poll));
+    let first = cgroups().next()?;
+    let totals = host.cgroups().totals();
+    let mut pressure = Vec::new();
+    let resources: [(&'static str, PressureOf, [Option<Duration>; 2]); 3] = [
+        ("memory", |c| c.memory.ok(), totals.memory),
+        ("cpu", |c| c.cpu.ok(), totals.cpu),
+        ("io", |c| c.io.ok(), totals.io),
+    ];
+    for (resource, of, [some, full]) in resources {
+        let read = || cgroups().filter_map(of);
+        let some = share(read().map(|p| p.some)).zip(some);
+        let full = share(read().filter_map(|p| p.full)).zip(full);
+        for (kind, told) in [("some", some), ("full", full)] {
+            pressure.extend(told.map(|(share, t)| (resource, kind, share, t.as_secs_f64())));
+        }
+    }
+    let kills = cgroups().any(|c| c.oom_kills.is_ok());
+    let throttles = cgroups().any(|c| c.throttling.is_ok());
+    Some(CgroupView {
+        path: first.path.clone(),
+        pressure,
+        oom_kills: totals.oom_kills.filter(|_| kills),
+        throttled_seconds: totals.throttled.filter(|_| throttles).map(|t| t.as_secs_f64()),
+        throttled_periods: totals.throttled_periods.filter(|_| throttles),
+        memory_bytes: cgroups().filter_map(|c| c.memory_bytes.ok()).max(),
+        memory_limit_bytes: cgroups().filter_map(|c| c.memory_limit.ok().flatten()).max(),
+    })
+}
+
+/// One resource's pressure in a cgroup.
+type PressureOf = fn(&Cgroup) -> Option<Pressure>;
+
+/// The largest share.
+fn share(waiting: impl Iterator<Item = Waiting>) -> Option<f64> {
+    waiting.map(|w| w.share).max_by(f64::total_cmp)
+}
+
+fn jvm_view(host: &Host, now: Mono, rules: StallRules) -> Option<JvmView> {
+    let jvms = host.jvms();
+    let since = oldest(now, rules.poll);
+    jvms.last_read().filter(|read| *read >= since)?;
+    let longest = jvms.longest_pause(now, rules.window);
+    let history = &jvms.history;
+    Some(JvmView {
+        collectors: history
+            .totals()
+            .map(|(name, t)| (name.clone(), t.time.as_secs_f64(), t.collections))
+            .collect(),
+        safepoint_seconds: history.stopped().map(|t| t.as_secs_f64()),
+        longest_pause_seconds: longest.map(|(length, _)| length.as_secs_f64()),
+        longest_pause_is_exact: longest.is_some_and(|(_, exact)| exact),
+        last_gc_age_seconds: history.last_collection_age(now, since).map(|t| t.as_secs_f64()),
+        is_collecting: history.is_collecting(since),
+        version: jvms.version.clone(),
+    })
+}
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

@@ -9,11 +9,10 @@ use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
 use crate::derive::lock::{Lock, Phase};
 use crate::derive::node::Node;
+use crate::derive::store::Store;
 use crate::derive::{Evidence, Liveness, Signal, State};
 use crate::observe::{Expiry, Mono, Role, ServerTime};
 
-/// Clock drift that a lease has to survive, as a share of its length.
-const DRIFT: f64 = 200e-6;
 /// Ends that a lock counts; the others are told per store only.
 const LOCK_ENDS: [Evidence; 4] =
     [Evidence::Released, Evidence::Lapsed, Evidence::Overwritten, Evidence::Unknown];
@@ -77,7 +76,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         },
         renewal_period_seconds: lock.habit.period(),
         least_margin_ratio: lock.margins.least(now),
-        stall_budget_seconds: stall_budget(state, lock),
+        stall_budget_seconds: lock.stall_budget(state.stores.get(&lock.store).and_then(Store::rtt)),
         counts: counts(state, lock),
         signals: Signal::ALL.iter().map(|s| (*s, lock.signals.get(*s))).collect(),
         rises: Signal::ALL.iter().map(|s| (*s, lock.signals.rises(*s))).collect(),
@@ -163,15 +162,6 @@ fn holders(lock: &Lock, liveness: Liveness) -> Vec<HolderView> {
         count: tenure.count,
         liveness,
     }]
-}
-
-/// L - P - round trip - drift; for a lease that nobody renews, L - typical hold.
-fn stall_budget(state: &State, lock: &Lock) -> Option<f64> {
-    let lease = lock.lease_seconds()?;
-    let used = lock.period_ahead().or_else(|| Some(lock.holds.typical()?.min(lease)))?;
-    let store = state.stores.get(&lock.store)?;
-    let rtt = store.nodes.get(store.primary.as_ref()?)?.clock.rtt()?.as_secs_f64();
-    Some((lease - used - rtt - DRIFT * lease).max(0.0))
 }
 
 fn counts(state: &State, lock: &Lock) -> LockCounts {

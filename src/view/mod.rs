@@ -5,6 +5,7 @@ mod build;
 mod clock;
 mod coverage;
 mod host;
+mod host_coverage;
 mod lock;
 mod worker;
 

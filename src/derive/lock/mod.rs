@@ -7,6 +7,7 @@ mod counts;
 mod end;
 mod holder;
 mod judge;
+mod stall;
 mod token;
 mod told;
 mod write;
@@ -19,6 +20,7 @@ use super::clock::NodeClock;
 use super::ends::PendingEnd;
 use super::habit::Habit;
 use super::holds::Holds;
+use super::host::StallRules;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
 use super::replica::{Replica, Sight};
@@ -126,6 +128,8 @@ pub struct ReadContext<'a> {
     pub poll: Duration,
     /// Holds of all locks of the same pattern.
     pub pool: Option<&'a Holds>,
+    /// What the config says about stalls.
+    pub stalls: StallRules,
 }
 
 impl Lock {
@@ -217,6 +221,7 @@ impl Lock {
         self.seen = Some(c.seen);
         self.judge_lease(c, fx);
         self.judge_holder_at_read(c, workers, fx);
+        self.judge_stall(c.clock.rtt(), c.stalls, workers, c.seen.span.done, fx);
         self.judge_replicas(c, fx);
     }
 

@@ -95,11 +95,12 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
         (A::Process, R::NoHistory) => "no process seen yet",
         (A::Stall, R::NotConfigured) => "not configured (see `workers`)",
         (A::Stall, R::NoHistory) => "no stall or no habit of renewing known yet",
-        (A::Clock, R::Unsupported) => {
-            "a chronyd does not know how wrong its clock is, or TIME contradicts it"
-        }
-        (A::Clock, R::NoHistory) => "its chronyd was not heard of yet",
         (A::Clock, R::NotConfigured) => "not configured (see `clocks`)",
+        (A::Clock, R::Unsupported) => {
+            "a chronyd does not know how wrong its clock is, or contradicts `TIME`"
+        }
+        (A::Clock, R::Unreachable) => "a chronyd does not answer",
+        (A::Clock, R::NoHistory) => "a chronyd was not asked yet",
         (A::Renewals, R::NoHistory) => "too few seen to know their habit",
         (_, R::NotConfigured) => "not configured",
         (_, R::Permission) => "permission refused",
@@ -214,6 +215,8 @@ mod tests {
             (A::Process, R::OpaqueToken, "process: its token names no pid"),
             (A::Heartbeat, R::NoHistory, "heartbeat: no beat seen yet"),
             (A::Lease, R::Permission, "lease: permission refused"),
+            (A::Clock, R::Unreachable, "clock: a chronyd does not answer"),
+            (A::Stall, R::NotConfigured, "stall: not configured (see `workers`)"),
         ];
         for (aspect, reason, text) in cases {
             assert_eq!(blind(aspect, reason), text);

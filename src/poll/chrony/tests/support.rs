@@ -87,22 +87,13 @@ impl Polled {
         Self { observations, handle }
     }
 
-    /// The next poll of any clock.
+    /// The next poll of the only clock.
     pub async fn next(&mut self) -> (ClockRead, PollDone) {
-        loop {
-            let first = timeout(SOON, self.observations.recv()).await.expect("a poll in time");
-            let Some(Observation::Clock(read)) = first else { panic!("no read: {first:?}") };
-            // The end of its poll follows, with those of other clocks in between.
-            let mut others = Vec::new();
-            loop {
-                match timeout(SOON, self.observations.recv()).await.expect("a poll in time") {
-                    Some(Observation::Poll(done)) if done.target == read.clock => {
-                        assert!(others.is_empty(), "ask for one clock at a time: {others:?}");
-                        return (*read, done);
-                    }
-                    other => others.push(other),
-                }
+        match (self.any().await, self.any().await) {
+            (Observation::Clock(read), Observation::Poll(done)) if done.target == read.clock => {
+                (*read, done)
             }
+            other => panic!("no read and its end: {other:?}"),
         }
     }
 
