@@ -169,21 +169,6 @@ impl Store {
         self.nodes.get(self.primary.as_ref()?)?.clock.rtt()
     }
 
-    /// Judges a lock after its holder's worst stall became worse.
-    pub fn judge_stall(
-        &mut self,
-        key: KeyId,
-        at: Mono,
-        stalls: StallRules,
-        workers: &Workers,
-        fx: &mut Effects,
-    ) {
-        let rtt = self.rtt();
-        if let Some(lock) = self.locks.get_mut(&key) {
-            lock.judge_stall(rtt, stalls, workers, at, fx);
-        }
-    }
-
     fn read_replica(&mut self, batch: &BatchRead) {
         let (mut tried, mut undecided) = (0, 0);
         for read in &batch.reads {
