@@ -6,6 +6,7 @@
 mod support;
 
 mod clients;
+mod clock_failures;
 mod clocks;
 mod companions;
 mod controls;
