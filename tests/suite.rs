@@ -8,6 +8,7 @@ mod support;
 mod cgroups;
 mod clients;
 mod clock_bounds;
+mod clock_failures;
 mod clock_step;
 mod clocks;
 mod companions;
