@@ -1,5 +1,7 @@
 //! Everything that is known, and the one function that changes it.
 
+mod looks;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +13,10 @@ use super::pause::settle_steps;
 use super::polls::Polls;
 use super::rules::Rules;
 use super::store::Store;
-use super::wanted::{Effects, Notice, Weight};
-use super::words::LivenessSource;
-use super::worker::Worker;
+use super::wanted::Effects;
 use super::workers::Workers;
 use crate::config::ProcessSource;
-use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
-use crate::observe::{KeyId, Mono, Observation, Span, StoreId};
+use crate::observe::{Mono, Observation, StoreId};
 
 /// A worker that pollers should watch.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,13 +124,13 @@ impl State {
                 if let Some(s) = self.stores.get_mut(&b.node.store) {
                     s.batch(b, self.rules.stalls(), &mut self.workers, fx);
                 }
-                settle_steps(&mut self.stores, b.span.done, poll, fx);
+                settle_steps(&mut self.stores, b.span.done, self.rules.poll_interval, fx);
             }
             Observation::Node(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
                     s.facts(f, fx);
                 }
-                settle_steps(&mut self.stores, f.span.done, poll, fx);
+                settle_steps(&mut self.stores, f.span.done, self.rules.poll_interval, fx);
             }
             Observation::NodeFailed(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
@@ -203,120 +202,4 @@ impl State {
             self.workers.retire(now, fx);
         }
     }
-
-    fn heartbeat(&mut self, read: &HeartbeatRead, fx: &mut Effects) {
-        let Some((_, group, rules)) = self.workers.with_group(&read.worker) else { return };
-        if group.heartbeat.is_none() {
-            return;
-        }
-        let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
-        let (before, was_lost) = (worker.heartbeat.failure, worker.heartbeat.loss().is_some());
-        // What is usual is what was so before this beat.
-        let usual = worker.heartbeat.known_beat();
-        let is_news = worker.heartbeat.read(read.span, &read.beat, rules);
-        let beat = &worker.heartbeat;
-        if is_news {
-            let detail = format!("no beat for {:.1} s", beat.age().unwrap_or(0.0));
-            tell(&read.worker, "heartbeat_stopped", detail, fx);
-        } else if was_lost && beat.loss().is_none() {
-            tell(&read.worker, "heartbeat_returned", "it beats again".to_owned(), fx);
-        }
-        match &read.beat {
-            Beat::Failed { reason, detail } if before != Some(*reason) => {
-                let detail = format!("{detail} ({})", reason.as_str());
-                tell(&read.worker, "heartbeat_unreadable", detail, fx);
-            }
-            Beat::Failed { .. } => {}
-            _ if before.is_some() => {
-                tell(
-                    &read.worker,
-                    "heartbeat_readable",
-                    "its heartbeat can be read again".to_owned(),
-                    fx,
-                );
-            }
-            _ => {}
-        }
-        if !matches!(read.beat, Beat::Failed { .. }) {
-            self.look(&read.worker, LivenessSource::Heartbeat, read.span, fx);
-            let rules = self.stall_rules();
-            self.learn_stall(&read.worker, read.span.done, fx, |worker| {
-                let (gap, is_expected) = (worker.heartbeat.gap, worker.is_expected_to_beat());
-                worker.host.beat_gap(gap, usual, is_expected, read.span, rules)
-            });
-        }
-    }
-
-    fn process(&mut self, read: &ProcessRead, fx: &mut Effects) {
-        let Some((worker, group, _)) = self.workers.with_group(&read.worker) else { return };
-        let is_wanted = match (&group.process, read.token_pid) {
-            (Some(ProcessSource::FromHolder), Some(pid)) => worker.tokens.contains_key(&pid),
-            (Some(ProcessSource::FromHolder), None) => worker.tokens.is_empty(),
-            (Some(_), None) => true,
-            _ => false,
-        };
-        let Some(worker) = self.workers.by_name.get_mut(&read.worker).filter(|_| is_wanted) else {
-            return;
-        };
-        let processes = worker.processes.entry(read.token_pid).or_default();
-        let was_lost = processes.loss().is_some();
-        let before = processes.unknown();
-        if processes.read(read) {
-            let detail = format!("its process is {}", processes.liveness().as_str());
-            tell(&read.worker, "process_lost", detail, fx);
-        } else if was_lost && processes.loss().is_none() {
-            let detail = format!("its process is {}", processes.liveness().as_str());
-            tell(&read.worker, "process_returned", detail, fx);
-        }
-        if let ProcessSeen::Unknown(why) = &read.seen
-            && before != Some(*why)
-        {
-            tell(&read.worker, "process_unknown", read.detail.clone(), fx);
-        }
-        if !matches!(read.seen, ProcessSeen::Unknown(_)) {
-            self.look(&read.worker, LivenessSource::Process, read.span, fx);
-        }
-    }
-
-    /// Takes what a read says of a worker's stalls; its locks are judged when the worst is worse than before.
-    fn learn_stall(
-        &mut self,
-        worker: &str,
-        at: Mono,
-        fx: &mut Effects,
-        learn: impl FnOnce(&mut Worker) -> bool,
-    ) {
-        let Some(w) = self.workers.by_name.get_mut(worker) else { return };
-        if !learn(w) {
-            return;
-        }
-        let rules = self.stall_rules();
-        let Some(w) = self.workers.by_name.get(worker) else { return };
-        for (id, key) in w.holds.keys() {
-            if let Some(store) = self.stores.get_mut(id) {
-                store.judge_stall(*key, at, rules, &self.workers, fx);
-            }
-        }
-    }
-
-    /// Judges the locks of a worker after a look at it.
-    fn look(&mut self, worker: &str, source: LivenessSource, span: Span, fx: &mut Effects) {
-        let Some(w) = self.workers.by_name.get(worker) else { return };
-        let holds: Vec<(StoreId, KeyId)> = w.holds.keys().copied().collect();
-        for (store, key) in holds {
-            if let Some(lock) = self.stores.get_mut(&store).and_then(|s| s.locks.get_mut(&key)) {
-                lock.judge_holder_at_look(source, span, &self.workers, fx);
-            }
-        }
-    }
-}
-
-fn tell(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
-    fx.notices.push(Notice {
-        weight: Weight::Change,
-        store: "".into(),
-        subject: worker.clone(),
-        what,
-        detail,
-    });
 }

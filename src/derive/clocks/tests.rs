@@ -112,7 +112,7 @@ impl World {
                 Mono(0),
             );
             if let Some(store) = w.stores.get_mut(&StoreId(1)) {
-                store.batch(&batch, crate::derive::Rules::default().stalls(), &mut workers, fx);
+                store.batch(&batch, w.rules.stalls(), &mut workers, fx);
             }
         });
     }
