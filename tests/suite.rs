@@ -3,10 +3,9 @@
 // Clippy grants tests these only inside `#[test]` functions; here the code between them is test code too.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
-mod support;
-
 mod clients;
 mod clock_bounds;
+mod clock_failures;
 mod clock_step;
 mod clocks;
 mod companions;
@@ -28,5 +27,6 @@ mod replicas;
 mod silence;
 mod stale_holder;
 mod stall_cost;
+mod support;
 mod tls;
 mod watching;
