@@ -3,6 +3,7 @@
 // Clippy grants tests these only inside `#[test]` functions; here the code between them is test code too.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod cgroups;
 mod clients;
 mod clock_bounds;
 mod clock_failures;
