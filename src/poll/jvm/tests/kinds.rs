@@ -90,7 +90,7 @@ fn agrees(collector: &str) {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for what in ["keep 20", "gc 4", "churn 30", "gc 8", "churn 60"] {
+            for what in ["keep 20", "gc 4", "churn 30", "gc 8", "churn 30", "stop 15"] {
                 jvm.tell(what);
             }
             is_done.store(true, Ordering::Release);
@@ -139,10 +139,12 @@ fn agrees(collector: &str) {
     assert!(stops.len() >= 4, "{collector}: few are exact: {stops:?}");
     let far = apart(&stops, &logged_stops);
     assert!(far.iter().all(|far| *far < Duration::from_micros(1)), "{collector}: {far:?}");
-    if collector == "ShenandoahGC" {
-        return;
+    // What they do beside the program comes between several short pauses in a row, of which few are read one by one.
+    match collector {
+        "ShenandoahGC" => return,
+        "ZGC" => {}
+        _ => assert!(pauses.len() >= 4, "{collector}: few are exact: {pauses:?}"),
     }
-    assert!(pauses.len() >= 4, "{collector}: few are exact: {pauses:?}");
     // The log takes its own time, a moment apart; where others want the processor, now and then it waits in between.
     let far = apart(&pauses, &logged_pauses);
     let near = far.iter().filter(|far| **far < Duration::from_millis(1)).count();

@@ -126,3 +126,19 @@ fn what_is_no_jvm_is_none() {
     let read = jvms.read(&sleeper.resident(JvmMode::Always));
     assert!(unknown(read.as_ref(), HostUnknown::Absent), "{read:?}");
 }
+
+#[test]
+fn more_jvms_than_descriptors_are_said_to_be_unread() {
+    let Some(jvm) = Jvm::start(&["-XX:+UseSerialGC"]) else { return };
+    let resident = jvm.resident(JvmMode::Auto);
+    let mut jvms = reader();
+    jvms.may_be_open = 0;
+    let read = jvms.read(&resident);
+    assert!(unknown(read.as_ref(), HostUnknown::Failed), "{read:?}");
+    assert!(read.unwrap().detail.contains("LimitNOFILE"));
+    jvms.may_be_open = 1;
+    counters(&mut jvms, &resident);
+    assert_eq!(jvms.open, 1);
+    jvms.keep(|_| false);
+    assert_eq!(jvms.open, 0);
+}
