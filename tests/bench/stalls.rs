@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         return measure("/proc");
     }
     println!(
-        "| {PROCESSES} processes of {THREADS} threads every {STALL_POLL:?} | share of a core | bound | samples a tick | threads looked at |\n|---|---|---|---|---|"
+        "| {PROCESSES} processes of {THREADS} threads every {STALL_POLL:?} | share of a core | bound | samples a tick | told thread by thread |\n|---|---|---|---|---|"
     );
     let first = measure("taskstats");
     let own = std::env::current_exe().unwrap();
@@ -98,22 +98,21 @@ fn one(way: &str, what: &str, beat: Duration) -> f64 {
             begun = (cpu_of_threads(pid, "stalls"), clock::mono());
         }
         if ticks > WARM {
-            samples += read.samples.len();
+            samples += read.samples.len() as u32;
             for sample in read.samples {
                 *each.entry(sample.process).or_default() += 1;
-                looked += usize::from(sample.seen.is_ok_and(|s| s.each.is_some()));
+                looked += u32::from(sample.seen.is_ok_and(|s| s.each.is_some()));
             }
         }
     }
     let wall = clock::mono().since(begun.1);
     let share = (cpu_of_threads(pid, "stalls") - begun.0).as_secs_f64() / wall.as_secs_f64();
-    let ticks = TICKS as usize;
     println!(
-        "| {way}, {what} | {:.2} % | {:.1} % | {} | {} |",
+        "| {way}, {what} | {:.2} % | {:.1} % | {:.0} | {:.1} |",
         share * 1e2,
         BOUND * 1e2,
-        samples / ticks,
-        looked / ticks
+        f64::from(samples) / f64::from(TICKS),
+        f64::from(looked) / f64::from(TICKS)
     );
     share
 }

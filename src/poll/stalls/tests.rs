@@ -2,6 +2,7 @@
 
 mod contention;
 mod identity;
+mod running;
 mod stillness;
 mod totals;
 mod turns;
