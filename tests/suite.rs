@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod cgroups;
+mod support;
+
 mod clients;
 mod clock_bounds;
 mod clock_failures;
@@ -28,6 +30,5 @@ mod replicas;
 mod silence;
 mod stale_holder;
 mod stall_cost;
-mod support;
 mod tls;
 mod watching;

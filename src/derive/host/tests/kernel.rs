@@ -244,7 +244,7 @@ impl Thread {
 
     fn run(&mut self, now: u64, w: Weather, random: &mut Random) {
         self.unbooked += MS;
-        if now % 4 == 0 {
+        if now.is_multiple_of(4) {
             self.shown.on_cpu += std::mem::take(&mut self.unbooked);
         }
         self.ran += 1;

@@ -35,9 +35,12 @@ pub struct Lab {
     pub each_percent: u64,
     pub is_jvm: bool,
     sums: Option<Counters>,
-    looked: Option<(Span, Vec<(Counters, Option<Mono>)>)>,
+    looked: Option<(Span, Vec<ThreadSeen>)>,
     cgroup_due: u64,
 }
+
+/// A thread's counters, and since when it has been runnable without moving.
+type ThreadSeen = (Counters, Option<Mono>);
 
 /// One trouble of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
