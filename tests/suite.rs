@@ -30,5 +30,6 @@ mod replicas;
 mod silence;
 mod stale_holder;
 mod stall_cost;
+mod stalls;
 mod tls;
 mod watching;

@@ -3,6 +3,7 @@
 // A stock of means for tests that come and go.
 #![allow(dead_code)]
 
+mod canary;
 mod cgroup;
 mod children;
 mod chronyd;
@@ -24,6 +25,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use canary::{Aviary, Canary};
 pub use cgroup::Cgroup;
 pub use children::Group;
 pub use chronyd::{Chronyd, ChronydSetup, free_udp_port, has_ipv6};
