@@ -24,4 +24,5 @@ mod replicas;
 mod silence;
 mod stale_holder;
 mod tls;
+mod uml;
 mod watching;
