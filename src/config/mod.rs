@@ -2,6 +2,7 @@
 //! file, the environment and flags, and lists every mistake at once. Reads files, never a server or a process.
 
 mod checks;
+mod chrony_url;
 mod cursor;
 mod env;
 mod input;

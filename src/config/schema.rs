@@ -67,20 +67,16 @@ pub(super) static TOP: Section = Section {
     title: "Top level",
     keys: &[
         key("poll_interval", Duration("50ms", "1h"), "2s"),
+        key("stall_poll", Duration("50ms", "1m"), "500ms"),
+        key("stall_window", Duration("1m", "7d"), "1h"),
         key("retain", Duration("1s", "30d"), "1h"),
         key("max_workers", Whole(1, 100_000), "1000"),
         key("stores", Map(&STORE), ""),
         key("workers", Map(&WORKER), ""),
+        key("clocks", Map(&CLOCK), ""),
+        key("local_clock", Text, "the only one that is here"),
     ],
-    later: &[
-        "sweep_interval",
-        "stall_poll",
-        "stall_window",
-        "live_workers",
-        "clocks",
-        "local_clock",
-        "evidence",
-    ],
+    later: &["sweep_interval", "live_workers", "evidence"],
 };
 
 pub(super) static STORE: Section = Section {
@@ -95,9 +91,16 @@ pub(super) static STORE: Section = Section {
         key("tls", Table(&TLS), ""),
         key("connect_timeout", Duration("10ms", "1m"), "1s"),
         key("response_timeout", Duration("10ms", "1m"), "1s"),
+        key("clocks", List(&NODE_CLOCK), ""),
         key("locks", List(&LOCK), ""),
     ],
-    later: &["urls", "events", "sentinel", "clocks", "owner_index"],
+    later: &["urls", "events", "sentinel", "owner_index"],
+};
+
+pub(super) static NODE_CLOCK: Section = Section {
+    title: "stores.NAME.clocks[]",
+    keys: &[key("addr", Text, "required"), key("clock", Text, "required")],
+    later: &[],
 };
 
 pub(super) static TLS: Section = Section {
@@ -144,8 +147,9 @@ pub(super) static WORKER: Section = Section {
         key("series", OneOf(&["full", "core"], &[]), "full"),
         key("process", Table(&PROCESS), ""),
         key("heartbeat", Table(&HEARTBEAT), ""),
+        key("jvm", OneOf(&["auto", "always", "never"], &[]), "auto"),
     ],
-    later: &["claim", "jvm"],
+    later: &["claim"],
 };
 
 pub(super) static PROCESS: Section = Section {
@@ -204,11 +208,15 @@ pub(super) static BASIC_AUTH: Section = Section {
     later: &[],
 };
 
+pub(super) static CLOCK: Section =
+    Section { title: "clocks.NAME", keys: &[key("chrony", Text, "required")], later: &[] };
+
 /// All sections, in the order of the reference.
 #[cfg(test)]
 pub(super) static SECTIONS: &[&Section] = &[
     &TOP,
     &STORE,
+    &NODE_CLOCK,
     &TLS,
     &LOCK,
     &WORKER,
@@ -217,4 +225,5 @@ pub(super) static SECTIONS: &[&Section] = &[
     &REDIS_SOURCE,
     &HTTP_SOURCE,
     &BASIC_AUTH,
+    &CLOCK,
 ];

@@ -1,6 +1,7 @@
 //! Turns the merged values into the model, one file per section. Every reader carries on after a mistake, so that all
 //! are found; it answers `None` only where something that it needs is missing or wrong.
 
+mod clock;
 mod holder;
 mod lock;
 mod seen;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use super::checks::{self, Wrong};
 use super::cursor::Cursor;
-use super::model::{Config, Password, TlsFiles};
+use super::model::{Clock, Config, Password, TlsFiles};
 use holder::Holders;
 
 /// The whole configuration.
@@ -25,31 +26,35 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     if top.unusable("stores") || top.mistyped(&["stores"]) {
         holders.doubt();
     }
+    let (clocks, known_clocks) = clock::read_all(top);
+    complete &= clocks.iter().all(Option::is_some);
+    let clocks: Vec<Clock> = clocks.into_iter().flatten().collect();
+    let local_clock = clock::local(top, &clocks, &known_clocks);
     let entries = top.map("stores");
     let names: BTreeSet<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
     for (name, below) in entries {
         if let Err((reason, fix)) = checks::section_name(name) {
             below.wrong_here(reason, fix);
         }
-        match store::read(name, &below, &mut holders) {
+        match store::read(name, &below, &known_clocks, &mut holders) {
             Some(store) => drop(stores.insert(name.to_owned(), Arc::new(store))),
             None => complete = false,
         }
     }
     let workers = worker::read_all(top, &Known { stores: names, holders });
-    if !top.has("stores") && !top.has("workers") {
+    if top.present(&["stores", "workers", "clocks"]).is_empty() {
         top.wrong("stores", "there is nothing to watch", "add a store with its `url` and `locks`");
     }
     let config = Config {
         poll_interval: top.duration("poll_interval").unwrap_or(Duration::from_secs(2)),
-        stall_poll: Duration::from_millis(500),
-        stall_window: Duration::from_secs(3600),
+        stall_poll: top.duration("stall_poll").unwrap_or(Duration::from_millis(500)),
+        stall_window: top.duration("stall_window").unwrap_or(Duration::from_secs(3600)),
         retain: top.duration("retain").unwrap_or(Duration::from_secs(3600)),
         max_workers: top.whole("max_workers").unwrap_or(1000),
         stores,
         workers: Arc::new(workers),
-        clocks: Arc::default(),
-        local_clock: None,
+        clocks: Arc::new(clocks),
+        local_clock,
     };
     complete.then_some(config)
 }

@@ -7,12 +7,18 @@ use super::super::cursor::Cursor;
 use super::super::model::Store;
 use super::super::redis_url;
 use super::super::unknown::variable;
+use super::clock::{self, Clocks};
 use super::holder::Holders;
 use super::seen::Seen;
 use super::{lock, noted, password, tls};
 
 /// Reads a store, and adds what its locks tell of their holders.
-pub(super) fn read(name: &str, at: &Cursor<'_>, holders: &mut Holders) -> Option<Store> {
+pub(super) fn read(
+    name: &str,
+    at: &Cursor<'_>,
+    known: &Clocks,
+    holders: &mut Holders,
+) -> Option<Store> {
     at.require("url", "add it, such as `redis://127.0.0.1:6379`");
     let password_variable = variable(&format!("{}.password", at.path));
     let url =
@@ -29,6 +35,7 @@ pub(super) fn read(name: &str, at: &Cursor<'_>, holders: &mut Holders) -> Option
     }
     // Both topologies of this version are watched alike: from the URL, with the replicas that are found.
     at.one_of("topology");
+    let clocks = clock::of_nodes(at, known);
     let entries = at.list("locks");
     let mut seen = Seen::default();
     let mut locks = Vec::new();
@@ -50,7 +57,7 @@ pub(super) fn read(name: &str, at: &Cursor<'_>, holders: &mut Holders) -> Option
         tls: tls(at, url.as_ref().map(|u| u.tls), "rediss://"),
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
-        clocks: Vec::new(),
+        clocks: clocks?,
         locks,
         url: url?,
     };

@@ -40,7 +40,7 @@ fn read(
         },
         process: at.table("process").and_then(|below| process(&below, several, &known.holders)),
         heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, several, known)),
-        jvm: JvmMode::Auto,
+        jvm: jvm(at),
     }
 }
 
@@ -66,6 +66,21 @@ fn purpose(at: &Cursor<'_>, holders: &Holders) {
             "has neither `process` nor `heartbeat`",
             "add where its processes are or where it beats; without both nothing is known of its workers",
         );
+    }
+}
+
+fn jvm(at: &Cursor<'_>) -> JvmMode {
+    if at.has("jvm") && !at.has("process") && !at.mistyped(&["process"]) {
+        at.wrong(
+            "jvm",
+            "has no meaning without `process`",
+            "remove it, or say where the processes are",
+        );
+    }
+    match at.one_of("jvm") {
+        Some("always") => JvmMode::Always,
+        Some("never") => JvmMode::Never,
+        _ => JvmMode::Auto,
     }
 }
 

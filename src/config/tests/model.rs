@@ -127,3 +127,64 @@ fn urls_are_read() {
         assert_eq!(url(text), RedisUrl { addr, tls, db }, "{text}");
     }
 }
+
+#[test]
+fn clocks_stalls_and_machines_arrive() {
+    let config = load_file(format!("{FIXTURES}/good/clocks.yml")).unwrap();
+    assert_eq!(config.stall_poll, Duration::from_millis(200));
+    assert_eq!(config.stall_window, Duration::from_secs(86_400));
+    let udp = |host: &str| ChronyAddr::Udp { host: host.into(), port: 323 };
+    let clock = |name: &str, chrony| Clock { name: name.into(), chrony };
+    let here = ChronyAddr::Unix("/run/chrony/chronyd.sock".into());
+    assert_eq!(
+        *config.clocks,
+        [clock("here", here), clock("lockserver", udp("10.0.0.5")), clock("spare", udp("fd00::6"))]
+    );
+    assert_eq!(config.local_clock.as_deref(), Some("here"));
+    let node = |addr: &str, clock: &str| NodeClock { addr: addr.into(), clock: clock.into() };
+    assert_eq!(
+        config.stores["main"].clocks,
+        [node("10.0.0.5:6379", "lockserver"), node("[fd00::6]:6379", "spare")]
+    );
+    let modes: Vec<JvmMode> = config.workers.iter().map(|group| group.jvm).collect();
+    assert_eq!(modes, [JvmMode::Auto, JvmMode::Always, JvmMode::Never]);
+
+    let minimal = load_file(format!("{FIXTURES}/good/minimal.yml")).unwrap();
+    assert_eq!(minimal.stall_poll, Duration::from_millis(500));
+    assert_eq!(minimal.stall_window, Duration::from_secs(3600));
+    assert!(minimal.clocks.is_empty() && minimal.local_clock.is_none());
+}
+
+/// A clock is this host's only where that is said, or where nothing else can be meant.
+#[test]
+fn the_clock_of_this_host_is_found_by_its_address() {
+    let local = |clocks: &str| {
+        let config = load_text(&format!("clocks: {{{clocks}}}"), &[]).unwrap();
+        config.local_clock.as_deref().map(str::to_owned)
+    };
+    let found = |name: &str| Some(name.to_owned());
+    for here in ["udp://127.0.0.1", "udp://127.3.2.1:9", "udp://[::1]", "udp://LocalHost"] {
+        let clocks = format!("a: {{chrony: '{here}'}}, b: {{chrony: 'udp://10.0.0.1'}}");
+        assert_eq!(local(&clocks), found("a"), "{here}");
+    }
+    assert_eq!(local("a: {chrony: 'udp://10.0.0.1'}"), None);
+    let two = "a: {chrony: 'udp://127.0.0.1'}, b: {chrony: 'unix:///run/chrony/chronyd.sock'}";
+    assert_eq!(local(two), None);
+    let text = format!("clocks: {{{two}}}\nlocal_clock: b");
+    assert_eq!(load_text(&text, &[]).unwrap().local_clock.as_deref(), Some("b"));
+    let remote = "clocks: {a: {chrony: 'udp://10.0.0.1'}}\nlocal_clock: a";
+    assert_eq!(load_text(remote, &[]).unwrap().local_clock.as_deref(), Some("a"));
+}
+
+/// What could not be read may be what is referred to.
+#[test]
+fn a_clock_is_not_missed_where_the_clocks_cannot_be_read() {
+    let text = "stores: {main: {url: redis://h, clocks: [{addr: 'h:1', clock: a}]}}\nlocal_clock: a\nclocsk: {a: {chrony: 'udp://h'}}";
+    let said = text_of(load_text(text, &[]));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("did you mean `clocks`?"), "{said}");
+    let env = [("DLOCK__CLOCKS__LOCAL__CHRONY", "udp://127.0.0.1"), ("DLOCK__STALL_POLL", "1s")];
+    let config = load_flags(None, &[], &env).unwrap();
+    assert_eq!(config.local_clock.as_deref(), Some("local"));
+    assert_eq!(config.stall_poll, Duration::from_secs(1));
+}
