@@ -14,6 +14,7 @@ pub mod heartbeat;
 pub mod holds;
 pub mod host;
 pub mod host_clock;
+pub mod jvm;
 pub mod lease;
 pub mod lock;
 pub mod loss;

@@ -36,6 +36,7 @@ pub enum Reading {
 }
 
 /// An open `/proc/<pid>`.
+#[derive(Debug)]
 pub struct ProcDir(OwnedFd);
 
 impl ProcDir {
@@ -52,6 +53,11 @@ impl ProcDir {
         let mut bytes = Vec::new();
         File::from(fd).take(cap).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Opens something of it.
+    pub fn open_part(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(&self.0, name, flags | OFlags::CLOEXEC, Mode::empty())?)
     }
 
     /// The ids of its threads, bounded.
@@ -118,7 +124,7 @@ fn best_thread(dir: &ProcDir) -> Option<Stat> {
 }
 
 /// Clock ticks as time, to the nanosecond at any uptime.
-fn ticks(ticks: u64) -> Duration {
+pub fn ticks(ticks: u64) -> Duration {
     let per_second = procfs::ticks_per_second().max(1);
     let nanos = (ticks % per_second).saturating_mul(1_000_000_000) / per_second;
     Duration::new(ticks / per_second, u32::try_from(nanos).unwrap_or(0))
