@@ -47,17 +47,6 @@ fn any_tree_freezes_and_every_tree_must_be_readable_to_deny_it() {
     }
 }
 
-#[test]
-fn a_part_of_the_tree_that_is_mounted_is_mapped() {
-    let mounts = Mounts::parse(
-        b"1 1 0:1 /pod7 /cg rw - cgroup2 c rw\n2 1 0:1 /.. /up rw - cgroup c rw,freezer\n",
-    );
-    let tree = Tree::mounted(mounts.cgroup2().unwrap());
-    assert_eq!(tree.dir(b"/pod7/c:1").unwrap(), Path::new("/cg/c:1"));
-    assert_eq!(tree.dir(b"/pod8"), None);
-    assert_eq!(Tree::mounted(mounts.cgroup1("freezer").unwrap()).dir(b"/x"), None);
-}
-
 /// A real cgroup with a sleeping process in it; both go when it is dropped.
 struct Cage(PathBuf, Child);
 

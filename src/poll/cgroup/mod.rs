@@ -1,28 +1,85 @@
 //! Reads the cgroups of workers' processes: v2, v1 and both at once. Blocking; a number that cannot be read is absent
 //! with a reason, never zero.
 
+pub mod cpu;
+pub mod file;
 pub mod freezer;
+pub mod locate;
+pub mod memory;
+pub mod parse;
+pub mod pressure;
+pub mod reason;
+mod round;
 
+use std::time::Duration;
+
+use super::mounts::Mounts;
 use super::process::Paths;
 use super::residents::Resident;
-use crate::observe::CgroupRead;
+use crate::clock;
+use crate::observe::stall::HostUnknown;
+use crate::observe::{CgroupRead, Mono, Span};
+use locate::Trees;
+use round::Round;
 
 pub use freezer::Freezer;
+
+/// Cgroup trees are mounted at boot; looking for them now and then is enough.
+const FIND_EVERY: Duration = Duration::from_secs(60);
 
 /// Reads cgroups; what processes share is read once in a round.
 #[derive(Debug)]
 pub struct Cgroups {
-    _paths: Paths,
+    paths: Paths,
+    trees: Option<(Mono, Trees)>,
 }
 
 impl Cgroups {
     /// Nothing is known yet.
     pub fn new(paths: Paths) -> Self {
-        Self { _paths: paths }
+        Self { paths, trees: None }
     }
 
     /// Looks at the cgroup of each of these processes; one answer for each, in their order.
-    pub fn read(&mut self, _residents: &[Resident]) -> Vec<CgroupRead> {
-        Vec::new()
+    pub fn read(&mut self, residents: &[Resident]) -> Vec<CgroupRead> {
+        if residents.is_empty() {
+            return Vec::new();
+        }
+        match self.trees() {
+            Ok(trees) => {
+                let mut round = Round::new(&self.paths.procfs, trees);
+                residents.iter().map(|r| round.read(r)).collect()
+            }
+            Err(detail) => {
+                let at = clock::mono();
+                let failed = |r: &Resident| CgroupRead {
+                    worker: r.worker.clone(),
+                    process: r.process,
+                    span: Span { sent: at, done: at },
+                    seen: Err(HostUnknown::Failed),
+                    detail: detail.clone(),
+                };
+                residents.iter().map(failed).collect()
+            }
+        }
+    }
+
+    fn trees(&mut self) -> Result<Trees, String> {
+        let now = clock::mono();
+        if let Some((found, trees)) = &self.trees
+            && now.since(*found) < FIND_EVERY
+        {
+            return Ok(trees.clone());
+        }
+        let mounts = Mounts::of_self().map_err(|e| format!("/proc/self/mountinfo: {e}"))?;
+        let prefix = self.paths.cgroupfs.as_deref();
+        let trees = Trees::find(&mounts, prefix, &["memory", "cpu", "freezer"]);
+        self.trees = Some((now, trees.clone()));
+        Ok(trees)
     }
 }
+
+#[cfg(test)]
+mod real_tests;
+#[cfg(test)]
+mod tests;

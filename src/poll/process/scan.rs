@@ -10,7 +10,7 @@ use regex::bytes::RegexSet;
 
 use super::Target;
 use super::dir::{self, ProcDir, SMALL};
-use crate::poll::cgroup::freezer;
+use crate::poll::cgroup::locate;
 
 /// Processes that one target may have; more of them say nothing more.
 const MAX_MATCHES: usize = 1024;
@@ -82,10 +82,10 @@ fn look(
         for (at, target) in named.iter().enumerate() {
             let fits = match target {
                 Target::Unit(unit) => {
-                    freezer::lines(&text).any(|l| in_unit(l.path, unit.as_bytes()))
+                    locate::lines(&text).any(|l| in_unit(l.path, unit.as_bytes()))
                 }
                 Target::Cgroup(path) => {
-                    freezer::lines(&text).any(|l| in_cgroup(l.path, path.as_bytes()))
+                    locate::lines(&text).any(|l| in_cgroup(l.path, path.as_bytes()))
                 }
                 _ => false,
             };

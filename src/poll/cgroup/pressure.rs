@@ -1,0 +1,47 @@
+//! Pressure of a v2 cgroup. It is read where v2 has the process even if all controllers are on v1; cgroups of v1 have
+//! none, and the root's is the whole host's, which must not be taken for a worker's.
+
+use std::path::Path;
+
+use super::file::{self, Fault};
+use super::locate::{Home, Place};
+use super::{parse, reason};
+use crate::observe::cgroup::Pressure;
+use crate::observe::stall::HostUnknown;
+
+/// Memory, CPU, I/O.
+pub type All = [Result<Pressure, Fault>; 3];
+
+const FILES: [&str; 3] = ["memory.pressure", "cpu.pressure", "io.pressure"];
+
+/// Reads all three.
+pub fn read(home: Option<&Home>) -> All {
+    let none = |fault: Fault| [Err(fault.clone()), Err(fault.clone()), Err(fault)];
+    let Some(home) = home else {
+        return none(Fault::new(
+            HostUnknown::Unsupported,
+            "only cgroup v2 has pressure and none is mounted here; mount it, also beside v1",
+        ));
+    };
+    match &home.place {
+        Place::In(levels) => FILES.map(|name| one(&levels.dir, name)),
+        place => none(reason::elsewhere(place, &home.path)),
+    }
+}
+
+fn one(dir: &Path, name: &str) -> Result<Pressure, Fault> {
+    match file::find(dir, name)? {
+        Some(text) => file::parsed(dir, name, parse::pressure(&text)),
+        None => Err(file::unsupported(dir, missing(dir))),
+    }
+}
+
+/// Why there is no pressure file.
+fn missing(dir: &Path) -> &'static str {
+    match file::find(dir, "cgroup.pressure") {
+        Ok(Some(text)) if text.trim_ascii_end() == b"0" => {
+            "its pressure is off; write 1 to its cgroup.pressure"
+        }
+        _ => "the kernel has no pressure (CONFIG_PSI, 4.20 or later, not cgroup_disable=pressure)",
+    }
+}
