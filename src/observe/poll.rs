@@ -9,9 +9,9 @@ use super::time::Span;
 /// One poll of one target ended, well or not.
 #[derive(Clone, Debug)]
 pub struct PollDone {
-    /// `redis`, `process` or `heartbeat`.
+    /// `redis`, `process`, `heartbeat`, or `stall` for this host.
     pub poller: &'static str,
-    /// `store/addr` for a node, the worker group's name otherwise.
+    /// `store/addr` for a node, `host`, the worker group's name otherwise.
     pub target: Arc<str>,
     /// Configured time between two polls.
     pub interval: Duration,

@@ -27,6 +27,11 @@ impl Freezer {
         Self { trees: Trees::find(mounts, prefix, &["freezer"]), read: States::new() }
     }
 
+    /// Begins another pass over the processes with the same trees.
+    pub fn begin_pass(&mut self) {
+        self.read.clear();
+    }
+
     /// Whether a process with this `/proc/<pid>/cgroup` is frozen. True if any tree says so, false only if every tree
     /// that it is in could be read.
     pub fn frozen(&mut self, cgroup: &[u8]) -> Option<bool> {
