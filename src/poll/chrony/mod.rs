@@ -2,7 +2,7 @@
 //! elsewhere.
 
 mod blocking;
-mod codec;
+pub(super) mod codec;
 mod exchange;
 mod failure;
 mod own_socket;
