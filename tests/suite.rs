@@ -6,7 +6,9 @@
 mod support;
 
 mod clients;
+mod clock_failures;
 mod clock_step;
+mod clocks;
 mod companions;
 mod controls;
 mod daemon;

@@ -5,11 +5,13 @@
 
 mod cgroup;
 mod children;
+mod chronyd;
 mod driver;
 mod endpoint;
 mod exporter;
 mod http;
 mod metrics;
+mod ntp_source;
 mod proxy;
 mod redis_server;
 mod sampling;
@@ -24,11 +26,13 @@ mod tests;
 
 pub use cgroup::Cgroup;
 pub use children::Group;
+pub use chronyd::{Chronyd, ChronydSetup, free_udp_port, has_ipv6};
 pub use driver::{Client, Driver};
 pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup};
 pub use http::{Answer, request};
 pub use metrics::{Metrics, promtool_accepts};
+pub use ntp_source::NtpSource;
 pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};

@@ -1,8 +1,8 @@
 //! Asks chronyds for their tracking data, each in a task of its own. Sends what came back; what it means is decided
-//! elsewhere.
+//! elsewhere, and so is what is worth a line in the log.
 
 mod blocking;
-pub(super) mod codec;
+pub mod codec;
 mod exchange;
 mod failure;
 mod own_socket;
@@ -17,13 +17,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
-use tracing::{info, warn};
 
 use super::Out;
 use crate::clock;
 use crate::config::{ChronyAddr, Clock};
-use crate::observe::clock::{ClockFailed, Tracking};
-use crate::observe::node::FailReason;
 use crate::observe::poll::PollDone;
 use crate::observe::{ClockRead, Observation, Span};
 use udp::Udp;
@@ -54,7 +51,7 @@ pub fn spawn(clocks: Arc<Vec<Clock>>, poll_interval: Duration, out: Out) -> Cloc
             ChronyAddr::Unix(path) => Way::Unix(Unix::new(path.clone())),
         };
         let name = Arc::clone(&clock.name);
-        let poller = Poller { name, way, interval: poll_interval, out: out.clone(), outage: None };
+        let poller = Poller { name, way, interval: poll_interval, out: out.clone() };
         tasks.spawn(poller.run());
     }
     ClocksHandle { tasks }
@@ -70,8 +67,6 @@ struct Poller {
     way: Way,
     interval: Duration,
     out: Out,
-    /// Why it cannot be read at present; logged when it changes.
-    outage: Option<FailReason>,
 }
 
 impl Poller {
@@ -95,7 +90,6 @@ impl Poller {
             Way::Unix(way) => way.ask(limit).await,
         };
         let whole = Span { sent: begun, done: clock::mono() };
-        self.note(&outcome);
         let failure = outcome.as_ref().err().map(|failed| failed.reason);
         let (span, seen) = match outcome {
             Ok((span, tracking)) => (span, Ok(tracking)),
@@ -112,20 +106,5 @@ impl Poller {
             failure,
         };
         self.out.send(Observation::Poll(done)).await.ok()
-    }
-
-    fn note(&mut self, outcome: &Result<(Span, Tracking), ClockFailed>) {
-        match outcome {
-            Ok(_) => {
-                if self.outage.take().is_some() {
-                    info!(clock = %self.name, "chronyd answers again");
-                }
-            }
-            Err(ClockFailed { reason, detail }) => {
-                if self.outage.replace(*reason) != Some(*reason) {
-                    warn!(clock = %self.name, reason = reason.as_str(), "cannot read the clock: {detail}");
-                }
-            }
-        }
     }
 }
