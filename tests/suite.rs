@@ -19,6 +19,7 @@ mod heartbeats;
 mod hidden;
 mod hostile;
 mod hostile_servers;
+mod jvm;
 mod layering;
 mod outage;
 mod processes;

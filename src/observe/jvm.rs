@@ -37,7 +37,7 @@ pub struct Jvm {
     pub sync_time: Option<Duration>,
     /// `java.property.java.vm.version` or the like, for the API; empty if not told.
     pub version: Arc<str>,
-    /// Whether `safepoint_time` already holds `sync_time` (JVMs before 17).
+    /// Whether `safepoint_time` already holds `sync_time` (JVMs before 13).
     pub sync_is_included: bool,
 }
 

@@ -65,7 +65,8 @@ fn longer(a: Option<Bounds>, b: Option<Bounds>) -> Option<Bounds> {
 pub struct JvmStep {
     /// Longest pause for a collection that ended since the read before. `None`: none ended, or nothing was read before.
     pub pause: Option<Bounds>,
-    /// Longest stop of the world that ended since then, for a collection or anything else.
+    /// Longest stop of the world that ended since then, for a collection or anything else. At least as long as a pause
+    /// that ended in it, which may be a moment before the stop does.
     pub stop: Option<Bounds>,
     /// Stop-the-world time booked since then; a stop is booked when it ends. `None` if nothing was read before.
     pub stopped: Option<Duration>,
@@ -131,7 +132,7 @@ impl JvmHistory {
         if let Some(booked) = stops.booked {
             self.stopped = Some(self.stopped.unwrap_or_default().saturating_add(booked));
         }
-        step.stop = stops.stop;
+        step.stop = stops.stop.map(|stop| at_least(stop, step.pause));
         step.stopping = stops.going_on;
         step.stopped = before.and(stops.booked);
         if !jvm.collectors.iter().all(counts_pauses) {
@@ -180,6 +181,12 @@ impl JvmHistory {
             _ => false,
         }
     }
+}
+
+/// What is known of a stop, where a pause for a collection in it is known better.
+fn at_least(stop: Bounds, pause: Option<Bounds>) -> Bounds {
+    let lower = pause.map(|p| p.lower).filter(|pause| *pause <= stop.upper);
+    Bounds { lower: stop.lower.max(lower.unwrap_or_default()), ..stop }
 }
 
 /// Whether a collector's time is that of pauses. Shenandoah's is that of its cycles, most of which runs beside the

@@ -36,11 +36,14 @@ pub enum Value<'a> {
     Text(&'a [u8]),
 }
 
+/// A name and its value.
+pub type Entry<'a> = (&'a [u8], Value<'a>);
+
 /// Entries of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counters<'a> {
     /// Name and value, in their order in the file. Types that are neither are left out.
-    pub entries: Vec<(&'a [u8], Value<'a>)>,
+    pub entries: Vec<Entry<'a>>,
     /// Bytes of entries that found no place in the file: counters are missing.
     pub overflow: u32,
 }
@@ -88,7 +91,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// The entry there: its length and what it holds.
-    fn entry(&self, at: usize) -> Option<(usize, Option<(&'a [u8], Value<'a>)>)> {
+    fn entry(&self, at: usize) -> Option<(usize, Option<Entry<'a>>)> {
         let length = self.size(at)?;
         let whole = self.bytes.get(at..)?.get(..length).filter(|w| w.len() >= ENTRY)?;
         let name = until_nul(whole.get(self.size(at + 4)?.max(ENTRY)..)?);

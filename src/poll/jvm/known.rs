@@ -1,7 +1,9 @@
-//! One process that is looked at as a JVM: its open directory, its open counters file, and when to look again for what
-//! was not there. The open directory is of this process alone, so that no other can be taken for it.
+//! One process that is looked at as a JVM: its open counters file, and when to look again for what was not there. Its
+//! directory is opened together with a look at when it started, so that no other process can be taken for it; both are
+//! held open only for JVMs that are read, because descriptors are few.
 
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
@@ -12,7 +14,7 @@ use super::locate::{self, Found, Opened, Trouble};
 use crate::clock;
 use crate::observe::jvm::Jvm;
 use crate::observe::stall::HostUnknown;
-use crate::observe::{Mono, Span};
+use crate::observe::{Mono, ProcessId, Span};
 use crate::poll::process::dir::{ProcDir, SMALL, is_gone, ticks};
 use crate::poll::process::stat;
 
@@ -26,16 +28,18 @@ const ATTEMPTS: usize = 8;
 /// A process and what is known of its counters.
 #[derive(Debug)]
 pub(super) struct Known {
-    dir: ProcDir,
+    process: ProcessId,
+    procfs: PathBuf,
     path: String,
     started: Mono,
+    is_jvm: bool,
     counters: Counters,
 }
 
 #[derive(Debug)]
 enum Counters {
     /// They are read from here; `checked` is when the process was seen to have the file mapped.
-    Open { opened: Opened, last: Option<Jvm>, checked: Mono },
+    Open { dir: ProcDir, opened: Opened, last: Option<Jvm>, checked: Mono },
     /// They were not there, for this reason.
     Missing { answer: Answer, again: Mono, pause: Duration },
 }
@@ -54,98 +58,103 @@ pub(super) enum Answer {
 }
 
 impl Known {
-    /// Opens a process's directory; it must have started then.
-    pub(super) fn open(
-        dir: std::io::Result<ProcDir>,
-        path: String,
-        start: u64,
-    ) -> Result<Self, Trouble> {
-        let dir = dir.map_err(|e| locate::trouble(&path, "", &e))?;
-        let text = dir.file("stat", SMALL).map_err(|e| locate::trouble(&path, "stat", &e))?;
-        if stat::parse(&text).map(|s| s.start_ticks) != Some(start) {
-            return Err((HostUnknown::Gone, format!("{path} is another process now")));
+    /// Nothing is known yet.
+    pub(super) fn new(procfs: &Path, process: ProcessId) -> Self {
+        Self {
+            process,
+            procfs: procfs.to_owned(),
+            path: procfs.join(process.pid.to_string()).display().to_string(),
+            started: Mono::default().plus(ticks(process.start_ticks)),
+            is_jvm: false,
+            counters: Counters::Missing {
+                answer: Answer::NoJvm,
+                again: Mono::default(),
+                pause: FIRST_PAUSE,
+            },
         }
-        let started = Mono::default().plus(ticks(start));
-        let counters = Counters::Missing {
-            answer: Answer::Starting,
-            again: Mono::default(),
-            pause: FIRST_PAUSE,
-        };
-        Ok(Self { dir, path, started, counters })
     }
 
-    /// The name of its program, if it may be seen.
-    pub(super) fn is_called_java(&self) -> bool {
-        self.dir.file("comm", SMALL).is_ok_and(|name| name == b"java\n")
-    }
-
-    /// Whether its counters have been found.
-    pub(super) fn has_counters(&self) -> bool {
+    /// Whether its counters file is held open.
+    pub(super) fn is_open(&self) -> bool {
         matches!(self.counters, Counters::Open { .. })
     }
 
-    /// Looks at it.
-    pub(super) fn look(&mut self) -> Answer {
+    /// Whether it is a JVM as far as is known; one that cannot be looked into is told by its name.
+    pub(super) fn is_a_jvm(&self) -> bool {
+        let name = || self.dir().ok()?.file("comm", SMALL).ok();
+        self.is_jvm || name().is_some_and(|name| name == b"java\n")
+    }
+
+    /// Looks at it; `has_room` if one more counters file may be held open.
+    pub(super) fn look(&mut self, has_room: bool) -> Answer {
         let now = clock::mono();
-        match &mut self.counters {
-            Counters::Missing { answer, again, .. } if now < *again => {
-                let answer = answer.clone();
-                return self.alive().map_or_else(Answer::Trouble, |()| answer);
+        match &self.counters {
+            Counters::Missing { answer: Answer::NoJvm, again, .. } if now < *again => {}
+            Counters::Missing { again, .. } if now < *again => {
+                if let Err(trouble) = self.dir().and_then(|dir| alive(&dir, &self.path)) {
+                    return Answer::Trouble(trouble);
+                }
             }
-            Counters::Missing { .. } => self.find(now),
+            Counters::Missing { .. } => self.find(now, has_room),
             Counters::Open { checked, .. } if now.since(*checked) >= LONGEST_PAUSE => {
-                self.check(now)
+                self.check(now);
             }
             Counters::Open { .. } => {}
         }
-        match &mut self.counters {
-            Counters::Missing { answer, .. } => answer.clone(),
-            Counters::Open { opened, last, .. } => {
-                let sent = clock::mono();
-                let read = snapshot(opened, last.as_ref(), sent.since(self.started));
-                let span = Span { sent, done: clock::mono() };
-                if let Ok((jvm, _)) = &read {
-                    *last = Some(jvm.clone());
-                }
-                // After the read, which was then of a living one. What it left behind would stay as it was for ever.
-                match (self.alive(), read) {
-                    (Err(trouble), _) => Answer::Trouble(trouble),
-                    (Ok(()), Ok((jvm, detail))) => Answer::Jvm(jvm, span, detail),
-                    (Ok(()), Err(what)) => self.unreadable(what, now),
-                }
-            }
+        self.answer(now)
+    }
+
+    fn answer(&mut self, now: Mono) -> Answer {
+        let (dir, opened, last) = match &mut self.counters {
+            Counters::Missing { answer, .. } => return answer.clone(),
+            Counters::Open { dir, opened, last, .. } => (dir, opened, last),
+        };
+        let sent = clock::mono();
+        let read = snapshot(opened, last.as_ref(), sent.since(self.started));
+        let span = Span { sent, done: clock::mono() };
+        if let Ok((jvm, _)) = &read {
+            *last = Some(jvm.clone());
+        }
+        // After the read, which was then of a living one. What it left behind would stay as it was for ever.
+        match (alive(dir, &self.path), read) {
+            (Err(trouble), _) => Answer::Trouble(trouble),
+            (Ok(()), Ok((jvm, detail))) => Answer::Jvm(jvm, span, detail),
+            (Ok(()), Err(what)) => self.unreadable(what, now),
         }
     }
 
-    /// Whether it has neither ended nor been killed; a zombie has no root any more.
-    fn alive(&self) -> Result<(), Trouble> {
-        match self.dir.open_part("root", OFlags::PATH | OFlags::DIRECTORY) {
-            Err(e) if is_gone(&e) && !self.has_threads() => {
-                Err((HostUnknown::Gone, format!("{} has ended", self.path)))
-            }
-            _ => Ok(()),
+    /// Opens the directory, if it is still that of this process.
+    fn dir(&self) -> Result<ProcDir, Trouble> {
+        let failed = |part: &str, e: &std::io::Error| locate::trouble(&self.path, part, e);
+        let dir = ProcDir::open(&self.procfs, self.process.pid).map_err(|e| failed("", &e))?;
+        let text = dir.file("stat", SMALL).map_err(|e| failed("stat", &e))?;
+        if stat::parse(&text).map(|s| s.start_ticks) != Some(self.process.start_ticks) {
+            return Err((HostUnknown::Gone, format!("{} is another process now", self.path)));
         }
-    }
-
-    /// Whether only its first thread has ended.
-    fn has_threads(&self) -> bool {
-        let text = self.dir.file("stat", SMALL).unwrap_or_default();
-        stat::parse(&text).is_some_and(|s| s.threads > 1)
+        Ok(dir)
     }
 
     fn is_starting(&self, now: Mono) -> bool {
         now.since(self.started) < STARTING
     }
 
-    fn find(&mut self, now: Mono) {
-        let answer = match locate::locate(&self.dir, &self.path) {
-            Ok(Found::Counters(opened)) => {
-                self.counters = Counters::Open { opened, last: None, checked: now };
+    fn find(&mut self, now: Mono, has_room: bool) {
+        let found = self.dir().and_then(|dir| Ok((locate::locate(&dir, &self.path)?, dir)));
+        if let Ok((found, _)) = &found {
+            self.is_jvm = !matches!(found, Found::NoJvm);
+        }
+        let answer = match found {
+            Ok((Found::Counters(opened), dir)) if has_room => {
+                self.counters = Counters::Open { dir, opened, last: None, checked: now };
                 return;
             }
-            Ok(Found::NoJvm) => Answer::NoJvm,
-            Ok(Found::Without(_)) if self.is_starting(now) => Answer::Starting,
-            Ok(Found::Without(what) | Found::Removed(what)) => {
+            Ok((Found::Counters(_), _)) => {
+                let what = "there are more JVMs than file descriptors for them; raise LimitNOFILE";
+                Answer::Trouble((HostUnknown::Failed, format!("{}: {what}", self.path)))
+            }
+            Ok((Found::NoJvm, _)) => Answer::NoJvm,
+            Ok((Found::Without(_), _)) if self.is_starting(now) => Answer::Starting,
+            Ok((Found::Without(what) | Found::Removed(what), _)) => {
                 Answer::Trouble((HostUnknown::Unsupported, what))
             }
             Err(trouble) => Answer::Trouble(trouble),
@@ -169,13 +178,10 @@ impl Known {
 
     /// Whether the file is still the one that it has mapped: the program may have been replaced by another.
     fn check(&mut self, now: Mono) {
-        match locate::locate(&self.dir, &self.path) {
-            Ok(Found::NoJvm | Found::Without(_)) => self.find(now),
-            _ => {
-                if let Counters::Open { checked, .. } = &mut self.counters {
-                    *checked = now;
-                }
-            }
+        let Counters::Open { dir, checked, .. } = &mut self.counters else { return };
+        *checked = now;
+        if let Ok(Found::NoJvm | Found::Without(_)) = locate::locate(dir, &self.path) {
+            self.find(now, true);
         }
     }
 
@@ -201,6 +207,22 @@ impl Known {
         self.miss(answer.clone(), now);
         answer
     }
+}
+
+/// Whether it has neither ended nor been killed; a zombie has no root any more.
+fn alive(dir: &ProcDir, path: &str) -> Result<(), Trouble> {
+    match dir.open_part("root", OFlags::PATH | OFlags::DIRECTORY) {
+        Err(e) if is_gone(&e) && !has_threads(dir) => {
+            Err((HostUnknown::Gone, format!("{path} has ended")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether only its first thread has ended.
+fn has_threads(dir: &ProcDir) -> bool {
+    let text = dir.file("stat", SMALL).unwrap_or_default();
+    stat::parse(&text).is_some_and(|s| s.threads > 1)
 }
 
 enum Unreadable {

@@ -88,7 +88,12 @@ fn identity(status: &[u8]) -> Option<(i32, u32)> {
     Some((pid.parse().ok()?, uid.parse().ok()?))
 }
 
-fn open(root: &OwnedFd, named: &CountersFile, pid: i32, uid: u32) -> Result<Opened, Trouble> {
+pub(super) fn open(
+    root: &OwnedFd,
+    named: &CountersFile,
+    pid: i32,
+    uid: u32,
+) -> Result<Opened, Trouble> {
     let failed = |e: Errno| match e {
         Errno::ACCESS | Errno::PERM => (HostUnknown::Permission, format!("{e}; {CAPABILITIES}")),
         e => (HostUnknown::Failed, e.to_string()),
@@ -127,7 +132,7 @@ fn inside(root: &OwnedFd, path: &[&str; 3]) -> rustix::io::Result<OwnedFd> {
     }
 }
 
-fn step_by_step(root: &OwnedFd, path: &[&str; 3]) -> rustix::io::Result<OwnedFd> {
+pub(super) fn step_by_step(root: &OwnedFd, path: &[&str; 3]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let [tmp, directory, file] = path;
     let tmp = rustix::fs::openat(root, *tmp, flags | OFlags::DIRECTORY, Mode::empty())?;

@@ -16,7 +16,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::process::Paths;
-use super::process::dir::ProcDir;
 use super::residents::Resident;
 use crate::clock;
 use crate::config::JvmMode;
@@ -25,17 +24,26 @@ use crate::observe::stall::HostUnknown;
 use crate::observe::{JvmRead, ProcessId, Span};
 use known::{Answer, Known};
 
+/// Descriptors that a JVM which is read takes: its directory and its counters file.
+const DESCRIPTORS: u64 = 2;
+
 /// The JVMs that are known, each with its open file.
 #[derive(Debug)]
 pub struct Jvms {
     paths: Paths,
     known: HashMap<ProcessId, Known>,
+    /// Known ones that are held open, and how many may be.
+    open: u64,
+    may_be_open: u64,
 }
 
 impl Jvms {
     /// None is known yet.
     pub fn new(paths: Paths) -> Self {
-        Self { paths, known: HashMap::new() }
+        // Half of all descriptors are left to everything else.
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let may_be_open = limit.unwrap_or(u64::MAX) / 2 / DESCRIPTORS;
+        Self { paths, known: HashMap::new(), open: 0, may_be_open }
     }
 
     /// Looks at one process. `None` if it is not to be looked at as a JVM, or is none and need not be one.
@@ -65,8 +73,9 @@ impl Jvms {
             }
             Answer::NoJvm | Answer::Starting => None,
             Answer::Trouble((why, what)) => {
-                let may_be_a_jvm = always || self.may_be_a_jvm(resident.process, why);
-                may_be_a_jvm.then(|| said(None, Err(why), what))
+                let known = self.known.get(&resident.process);
+                let is_worth_a_word = always || known.is_some_and(Known::is_a_jvm);
+                is_worth_a_word.then(|| said(None, Err(why), what))
             }
         }
     }
@@ -74,6 +83,8 @@ impl Jvms {
     /// Lets go of the processes that are not watched any more.
     pub fn keep(&mut self, is_watched: impl Fn(ProcessId) -> bool) {
         self.known.retain(|process, _| is_watched(*process));
+        let open = self.known.values().filter(|k| k.is_open()).count();
+        self.open = u64::try_from(open).unwrap_or(u64::MAX);
     }
 
     fn path(&self, process: ProcessId) -> String {
@@ -81,24 +92,15 @@ impl Jvms {
     }
 
     fn look(&mut self, process: ProcessId) -> Answer {
-        if !self.known.contains_key(&process) {
-            let dir = ProcDir::open(&self.paths.procfs, process.pid);
-            match Known::open(dir, self.path(process), process.start_ticks) {
-                Ok(known) => self.known.insert(process, known),
-                Err(trouble) => return Answer::Trouble(trouble),
-            };
+        let known =
+            self.known.entry(process).or_insert_with(|| Known::new(&self.paths.procfs, process));
+        let was_open = known.is_open();
+        let answer = known.look(self.open < self.may_be_open);
+        match (was_open, known.is_open()) {
+            (false, true) => self.open = self.open.saturating_add(1),
+            (true, false) => self.open = self.open.saturating_sub(1),
+            _ => {}
         }
-        self.known.get_mut(&process).map_or(Answer::NoJvm, Known::look)
-    }
-
-    /// Whether trouble with a process that need not be a JVM is worth a word.
-    fn may_be_a_jvm(&self, process: ProcessId, why: HostUnknown) -> bool {
-        let known = self.known.get(&process);
-        match why {
-            // What cannot be looked into is told by its name alone.
-            HostUnknown::Permission => known.is_some_and(Known::is_called_java),
-            HostUnknown::Gone => known.is_some_and(Known::has_counters),
-            _ => true,
-        }
+        answer
     }
 }
