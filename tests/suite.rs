@@ -5,6 +5,7 @@
 
 mod support;
 
+mod cgroups;
 mod clients;
 mod clock_failures;
 mod clock_step;

@@ -25,6 +25,11 @@ impl Cgroup {
         Self::make(mounted("cgroup", "freezer")?.join(name), freezer)
     }
 
+    /// Below the root of another v1 controller's tree; it cannot be frozen.
+    pub fn v1_of(controller: &str, name: &str) -> Option<Self> {
+        Self::make(mounted("cgroup", controller)?.join(name), ("freezer.state", "", ""))
+    }
+
     fn make(dir: PathBuf, freezer: (&'static str, &'static str, &'static str)) -> Option<Self> {
         match std::fs::create_dir(&dir) {
             Ok(()) => Some(Self { dir, freezer }),
@@ -55,7 +60,13 @@ impl Cgroup {
         self.write(self.freezer.0, self.freezer.2);
     }
 
-    fn write(&self, file: &str, text: &str) {
+    /// Whether it has such a file.
+    pub fn has(&self, file: &str) -> bool {
+        self.dir.join(file).exists()
+    }
+
+    /// Writes one of its files.
+    pub fn write(&self, file: &str, text: &str) {
         let file = self.dir.join(file);
         std::fs::write(&file, text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     }

@@ -1,9 +1,9 @@
 //! Fixture trees, and a real cgroup where this machine lets us make one.
 
 use std::fs;
-use std::process::{Child, Command};
 use std::time::Duration;
 
+use super::super::cage::{Cage, put};
 use super::*;
 use crate::clock;
 use crate::observe::worker::{ProcessSeen, ProcessState};
@@ -47,38 +47,14 @@ fn any_tree_freezes_and_every_tree_must_be_readable_to_deny_it() {
     }
 }
 
-/// A real cgroup with a sleeping process in it; both go when it is dropped.
-struct Cage(PathBuf, Child);
-
-impl Drop for Cage {
-    fn drop(&mut self) {
-        let _ = fs::write(self.0.join("cgroup.freeze"), "0");
-        let _ = self.1.kill();
-        let _ = self.1.wait();
-        let until = clock::mono().plus(Duration::from_secs(5));
-        while fs::remove_dir(&self.0).is_err() && clock::mono() < until {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
 #[test]
 fn a_real_frozen_cgroup_is_seen() {
     let mounts = Mounts::of_self().unwrap();
-    let Some(mount) = mounts.cgroup2() else {
-        println!("skipped: no cgroup v2 mount");
-        return;
-    };
-    let dir = mount.point.join(format!("dlock_test_{}", std::process::id()));
-    if let Err(e) = fs::create_dir(&dir) {
-        println!("skipped: cannot make {}: {e}", dir.display());
-        return;
-    }
-    let cage = Cage(dir.clone(), Command::new("sleep").arg("60").spawn().unwrap());
-    fs::write(dir.join("cgroup.procs"), cage.1.id().to_string()).unwrap();
-    let cgroup = fs::read(format!("/proc/{}/cgroup", cage.1.id())).unwrap();
+    let Some(cage) = Cage::sleeper(&[""]) else { return };
+    let (dir, _) = cage.dir(0);
+    let cgroup = fs::read(format!("/proc/{}/cgroup", cage.child.id())).unwrap();
     assert_eq!(Freezer::find(&mounts, None).frozen(&cgroup), Some(false));
-    fs::write(dir.join("cgroup.freeze"), "1").unwrap();
+    put(dir, "cgroup.freeze", "1");
     let until = clock::mono().plus(Duration::from_secs(5));
     while Freezer::find(&mounts, None).frozen(&cgroup) != Some(true) {
         assert!(clock::mono() < until, "never seen frozen");
@@ -86,7 +62,7 @@ fn a_real_frozen_cgroup_is_seen() {
     }
     // The process itself looks healthy: only its cgroup tells.
     let paths = process::Paths { procfs: "/proc".into(), cgroupfs: None };
-    let pid = i32::try_from(cage.1.id()).unwrap();
+    let pid = i32::try_from(cage.child.id()).unwrap();
     let seen = process::look(&paths, &[process::Target::Pid(pid)]).remove(0).seen;
     let ProcessSeen::Processes(list) = &seen else { panic!("{seen:?}") };
     assert_eq!(list[0].frozen, Some(true));

@@ -12,10 +12,15 @@ use crate::observe::stall::HostUnknown;
 /// The limit of one cgroup: missing, none, or bytes.
 type Own = Result<Option<Option<u64>>, Fault>;
 
-/// The limits of cgroups, which those below them share.
-pub type Limits = HashMap<PathBuf, Own>;
+/// What was read of cgroups: processes share all of it, and those below a cgroup its limit.
+#[derive(Default)]
+pub struct Known {
+    cgroups: HashMap<PathBuf, Memory>,
+    limits: HashMap<PathBuf, Own>,
+}
 
 /// What there is.
+#[derive(Clone)]
 pub struct Memory {
     /// In use.
     pub bytes: Result<u64, Fault>,
@@ -30,7 +35,7 @@ const OFF: &str = "the memory controller is not on for it; switch it on in the c
 const OLD: &str = "the kernel does not count it here; that takes 4.13 or later";
 
 /// Reads it where the process is.
-pub fn read(homes: &Homes, limits: &mut Limits) -> Memory {
+pub fn read(homes: &Homes, known: &mut Known) -> Memory {
     let (home, is_v2) = match &homes.memory {
         Some(home) => (Some(home), false),
         None => (homes.v2.as_ref(), true),
@@ -45,8 +50,14 @@ pub fn read(homes: &Homes, limits: &mut Limits) -> Memory {
         return nothing(Err(fault.clone()), fault);
     };
     match &home.place {
-        Place::In(levels) if is_v2 => v2(levels, limits),
-        Place::In(levels) => v1(&levels.dir),
+        Place::In(levels) => {
+            if let Some(memory) = known.cgroups.get(&levels.dir) {
+                return memory.clone();
+            }
+            let memory = if is_v2 { v2(levels, &mut known.limits) } else { v1(&levels.dir) };
+            known.cgroups.insert(levels.dir.clone(), memory.clone());
+            memory
+        }
         // Nothing limits the root.
         Place::Root => nothing(Ok(None), reason::elsewhere(&home.place, &home.path)),
         place => {
@@ -56,7 +67,7 @@ pub fn read(homes: &Homes, limits: &mut Limits) -> Memory {
     }
 }
 
-fn v2(levels: &Levels, limits: &mut Limits) -> Memory {
+fn v2(levels: &Levels, limits: &mut HashMap<PathBuf, Own>) -> Memory {
     let dir = levels.dir.as_path();
     Memory {
         bytes: file::read(dir, "memory.current", OFF, parse::number),
@@ -66,7 +77,7 @@ fn v2(levels: &Levels, limits: &mut Limits) -> Memory {
 }
 
 /// Over the cgroup and all above it; those without the controller set none.
-fn least_limit(levels: &Levels, limits: &mut Limits) -> Result<Option<u64>, Fault> {
+fn least_limit(levels: &Levels, limits: &mut HashMap<PathBuf, Own>) -> Result<Option<u64>, Fault> {
     let mut least = None;
     let mut any = false;
     for dir in levels.up() {

@@ -80,6 +80,8 @@ impl Cgroups {
 }
 
 #[cfg(test)]
+mod cage;
+#[cfg(test)]
 mod real_tests;
 #[cfg(test)]
 mod tests;

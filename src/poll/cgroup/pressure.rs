@@ -1,7 +1,8 @@
 //! Pressure of a v2 cgroup. It is read where v2 has the process even if all controllers are on v1; cgroups of v1 have
 //! none, and the root's is the whole host's, which must not be taken for a worker's.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use super::file::{self, Fault};
 use super::locate::{Home, Place};
@@ -12,10 +13,13 @@ use crate::observe::stall::HostUnknown;
 /// Memory, CPU, I/O.
 pub type All = [Result<Pressure, Fault>; 3];
 
+/// What was read of cgroups, so that processes of one share it.
+pub type Known = HashMap<PathBuf, All>;
+
 const FILES: [&str; 3] = ["memory.pressure", "cpu.pressure", "io.pressure"];
 
 /// Reads all three.
-pub fn read(home: Option<&Home>) -> All {
+pub fn read(home: Option<&Home>, known: &mut Known) -> All {
     let none = |fault: Fault| [Err(fault.clone()), Err(fault.clone()), Err(fault)];
     let Some(home) = home else {
         return none(Fault::new(
@@ -24,7 +28,10 @@ pub fn read(home: Option<&Home>) -> All {
         ));
     };
     match &home.place {
-        Place::In(levels) => FILES.map(|name| one(&levels.dir, name)),
+        Place::In(levels) => {
+            let known = known.entry(levels.dir.clone());
+            known.or_insert_with(|| FILES.map(|name| one(&levels.dir, name))).clone()
+        }
         place => none(reason::elsewhere(place, &home.path)),
     }
 }

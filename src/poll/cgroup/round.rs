@@ -31,7 +31,8 @@ pub struct Round<'a> {
     procfs: &'a Path,
     trees: Trees,
     known: HashMap<Homes, Shared>,
-    limits: memory::Limits,
+    memory: memory::Known,
+    pressure: pressure::Known,
     quotas: cpu::Quotas,
     states: freezer::States,
 }
@@ -43,7 +44,8 @@ impl<'a> Round<'a> {
             procfs,
             trees,
             known: HashMap::new(),
-            limits: memory::Limits::new(),
+            memory: memory::Known::default(),
+            pressure: pressure::Known::new(),
             quotas: cpu::Quotas::new(),
             states: freezer::States::new(),
         }
@@ -105,9 +107,9 @@ impl<'a> Round<'a> {
     }
 
     fn cgroup(&mut self, homes: &Homes, notes: &mut Notes) -> Cgroup {
-        let [mem, cpu, io] = pressure::read(homes.v2.as_ref());
+        let [mem, cpu, io] = pressure::read(homes.v2.as_ref(), &mut self.pressure);
         let throttling = cpu::read(homes, &mut self.quotas);
-        let memory = memory::read(homes, &mut self.limits);
+        let memory = memory::read(homes, &mut self.memory);
         let frozen = freezer::state(homes, &mut self.states);
         let frozen_total = match homes.v2.as_ref().map(|home| &home.place) {
             Some(Place::In(levels)) => freezer::total(levels),

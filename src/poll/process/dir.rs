@@ -50,7 +50,8 @@ impl ProcDir {
     pub fn file(&self, name: &str, cap: u64) -> io::Result<Vec<u8>> {
         let fd =
             rustix::fs::openat(&self.0, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut bytes = Vec::new();
+        // Room for most files at once: each step of growth is another read.
+        let mut bytes = Vec::with_capacity(1024);
         File::from(fd).take(cap).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
