@@ -27,6 +27,7 @@ mod processes;
 mod replicas;
 mod silence;
 mod stale_holder;
+mod stall_cost;
 mod tls;
 mod uml;
 mod watching;

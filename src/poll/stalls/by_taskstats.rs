@@ -16,35 +16,23 @@ use crate::clock;
 use crate::observe::Span;
 use crate::observe::stall::{HostUnknown, SampleWay, Scheduling};
 
-/// Processes whose sums are asked for at once.
-const CHUNK: usize = 64;
-/// Parts of a tick's budget that sums, and then states, leave to what comes after them.
-const LEFT_BY_SUMS: f64 = 0.15;
-const LEFT_BY_STATES: f64 = 0.05;
+/// Processes whose sums are asked for at once: few, so that a budget is not overdrawn by much.
+const CHUNK: usize = 16;
+/// Part of a tick's budget that is left for looks at single threads.
+const FOR_THREADS: f64 = 0.15;
 
 /// Samples as many processes as the budget allows. An error means that taskstats can no longer be had.
 pub fn sample(round: &mut Round<'_>, taskstats: &mut Taskstats) -> Result<Vec<Taken>, Unavailable> {
     let mut taken = Vec::new();
-    let mut still = Vec::new();
     let turns = round.known.iter().enumerate().filter(|(_, k)| !k.has_ended);
     let turns = turns.map(|(at, k)| Turn { at, last: k.sampled, urgent: false }).collect();
     for chunk in rotation::order(turns).chunks(CHUNK) {
-        let is_first = taken.is_empty() && still.is_empty();
-        if !round.purse.has(if is_first { 0.0 } else { LEFT_BY_SUMS }) {
+        if !round.purse.has(if taken.is_empty() { 0.0 } else { FOR_THREADS }) {
             break;
         }
-        sums(round, taskstats, chunk, &mut taken, &mut still)?;
-    }
-    for (at, sums) in still {
-        // Without its state the sample would say that it moved.
-        if !round.purse.has(LEFT_BY_STATES) {
-            break;
-        }
-        let Some(known) = round.known.get_mut(at) else { continue };
-        let seen = known.state(round.around, sums.1.done).map(|(state, frozen)| {
-            told(known, sums, |s| (s.state, s.frozen) = (Some(state), frozen), round.tick)
-        });
-        taken.push(Taken { at, span: Span { done: clock::mono(), ..sums.1 }, seen });
+        let still = sums(round, taskstats, chunk, &mut taken)?;
+        // Without their states these samples would say that they moved.
+        taken.extend(still.into_iter().filter_map(|(at, sums)| state(round, at, sums)));
     }
     threads(round, taskstats, &mut taken)?;
     Ok(taken)
@@ -61,14 +49,24 @@ fn told(known: &mut Known, sums: Sums, add: impl FnOnce(&mut Scheduling), tick: 
     scheduling
 }
 
-/// Asks for the sums of some processes. Those that moved are done with; the others are put aside.
+/// Finishes the sample of a process that did not move.
+fn state(round: &mut Round<'_>, at: usize, sums: Sums) -> Option<Taken> {
+    let known = round.known.get_mut(at)?;
+    let seen = known.state(round.around, sums.1.done).map(|(state, frozen)| {
+        told(known, sums, |s| (s.state, s.frozen) = (Some(state), frozen), round.tick)
+    });
+    known.sampled = round.tick;
+    Some(Taken { at, span: Span { done: clock::mono(), ..sums.1 }, seen })
+}
+
+/// Asks for the sums of some processes. Those that moved are done with; the others are handed back.
 fn sums(
     round: &mut Round<'_>,
     taskstats: &mut Taskstats,
     chunk: &[usize],
     taken: &mut Vec<Taken>,
-    still: &mut Vec<(usize, Sums)>,
-) -> Result<(), Unavailable> {
+) -> Result<Vec<(usize, Sums)>, Unavailable> {
+    let mut still = Vec::new();
     let sent = clock::mono();
     let mut places = Vec::with_capacity(chunk.len());
     let mut whom = Vec::with_capacity(chunk.len());
@@ -105,10 +103,14 @@ fn sums(
             }
         }
     }
-    Ok(())
+    Ok(still)
 }
 
-fn totals(known: &mut Known, around: &Surroundings, answer: Answer) -> Result<Totals, HostUnknown> {
+fn totals(
+    known: &mut Known,
+    around: &mut Surroundings,
+    answer: Answer,
+) -> Result<Totals, HostUnknown> {
     let stats = match answer {
         Ok(stats) => stats,
         Err(Unanswered::Refused(Errno::SRCH)) => {
@@ -122,7 +124,8 @@ fn totals(known: &mut Known, around: &Surroundings, answer: Answer) -> Result<To
         Err(_) => return Err(HostUnknown::Failed),
     };
     if stats.slices == 0 {
-        // Nothing exists that never ran: the kernel does not count.
+        // Nothing that lives has never run: it is dead, or the kernel does not count.
+        known.state(around, clock::mono())?;
         return Err(HostUnknown::Unsupported);
     }
     let now = Totals {

@@ -130,7 +130,7 @@ impl Known {
         if let Some((raw, last)) = self.raw {
             let rise = now.waited.saturating_sub(raw.waited) as f64;
             self.waits = rise > WAITING_SHARE * at.since(last).as_nanos() as f64;
-            // Switches of threads that have ended leave the kernel's sum.
+            // Switches of threads that have ended may leave the kernel's sum.
             told.involuntary = match (told.involuntary, now.involuntary, raw.involuntary) {
                 (Some(told), Some(now), Some(raw)) => Some(told + now.saturating_sub(raw)),
                 (_, now, _) => now,

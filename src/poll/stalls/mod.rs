@@ -146,3 +146,6 @@ fn failure(read: &StallRead) -> Option<FailReason> {
         HostUnknown::Gone | HostUnknown::Failed => Some(FailReason::Other),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use super::budget::{Budget, Purse};
 use super::files::Pool;
 use super::known::{Known, Taken};
 use super::surroundings::Surroundings;
-use super::taskstats::Taskstats;
+use super::taskstats::{Taskstats, Unavailable};
 use super::{Settings, by_procfs, by_taskstats, numbering};
 use crate::clock;
 use crate::observe::stall::{HostUnknown, StallSample};
@@ -22,6 +22,9 @@ use crate::poll::residents::Resident;
 const SHARE: f64 = 0.012;
 /// And from `/proc`, where a share buys so little that more would not help either.
 const PROCFS_SHARE: f64 = 0.01;
+
+/// Ticks between two breaks of taskstats after which they are tried again.
+const RARELY: u64 = 1000;
 
 /// What the ways of sampling work on in one tick.
 pub struct Round<'a> {
@@ -39,11 +42,13 @@ pub struct Round<'a> {
 pub struct Sampler {
     known: Vec<Known>,
     around: Surroundings,
-    purse: Purse,
+    pub(super) purse: Purse,
     taskstats: Option<Taskstats>,
     stall_poll: Duration,
     tick: u64,
     last: Option<Mono>,
+    /// Tick in which taskstats broke off last.
+    broke: Option<u64>,
 }
 
 impl Sampler {
@@ -70,7 +75,16 @@ impl Sampler {
         let around = Surroundings::new(settings.paths.clone(), pool, settings.poll_interval);
         let purse = own_purse(taskstats.is_some(), settings.stall_poll);
         let stall_poll = settings.stall_poll;
-        Self { known: Vec::new(), around, purse, taskstats, stall_poll, tick: 0, last: None }
+        Self {
+            known: Vec::new(),
+            around,
+            purse,
+            taskstats,
+            stall_poll,
+            tick: 0,
+            last: None,
+            broke: None,
+        }
     }
 
     /// Takes one sample of these processes, as far as the budget goes.
@@ -121,15 +135,7 @@ impl Sampler {
             Some(taskstats) => match by_taskstats::sample(&mut round, taskstats) {
                 Ok(taken) => taken,
                 Err(e) => {
-                    tracing::warn!(error = %e, "taskstats broke off; stalls are sampled thread by thread from now on");
-                    self.taskstats = None;
-                    self.purse = own_purse(false, self.stall_poll);
-                    // Sums of threads read one by one do not continue the kernel's.
-                    for known in &mut self.known {
-                        let workers = std::mem::take(&mut known.workers);
-                        *known = Known::new(known.id, &self.around.paths.procfs);
-                        known.workers = workers;
-                    }
+                    self.reopen(e);
                     return Vec::new();
                 }
             },
@@ -143,6 +149,20 @@ impl Sampler {
             seen: Err(HostUnknown::Gone),
         }));
         taken
+    }
+
+    /// Tries for a new connection after one broke, and else goes the other way from now on.
+    fn reopen(&mut self, broken: Unavailable) {
+        let is_rare = self.broke.is_none_or(|last| self.tick - last > RARELY);
+        self.broke = Some(self.tick);
+        tracing::warn!(error = %broken, "taskstats broke off: no samples of stalls in this tick");
+        self.taskstats = is_rare.then(Taskstats::open).and_then(Result::ok);
+        if self.taskstats.is_none() {
+            tracing::warn!(way = "procfs", "stalls are sampled thread by thread from now on");
+            self.purse = own_purse(false, self.stall_poll);
+            // Sums of threads read one by one do not continue the kernel's: begin anew with everybody.
+            self.known.clear();
+        }
     }
 }
 

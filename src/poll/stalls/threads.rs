@@ -213,3 +213,7 @@ fn began_since(start_ticks: u64, instant: Mono) -> bool {
 fn nanos(n: u64) -> Duration {
     Duration::from_nanos(n)
 }
+
+#[cfg(test)]
+#[path = "threads_tests.rs"]
+mod tests;

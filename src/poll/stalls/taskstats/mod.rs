@@ -196,4 +196,4 @@ impl<'a> Replies<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

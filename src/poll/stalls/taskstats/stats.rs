@@ -24,7 +24,7 @@ pub struct Stats {
     pub waited: u64,
     /// Time on a CPU as the scheduler counts it, which is what schedstat shows.
     pub on_cpu: u64,
-    /// Involuntary context switches; threads that have ended are not in a process's sum.
+    /// Involuntary context switches; threads that have ended may be missing in a process's sum.
     pub involuntary: Option<u64>,
     /// Process of a thread.
     pub process: Option<u32>,
