@@ -32,4 +32,5 @@ mod stale_holder;
 mod stall_cost;
 mod stalls;
 mod tls;
+mod uml;
 mod watching;
