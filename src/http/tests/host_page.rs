@@ -42,7 +42,7 @@ async fn what_cannot_be_seen_of_a_worker_is_told_in_words() {
         WorkerHostView { cgroup: Some(CgroupView::default()), ..WorkerHostView::default() };
     let text = page(setup, "/").await;
     for part in [
-        "pressure: this kernel does not keep it (boot with psi=1)",
+        "pressure: its cgroup is the root, or this kernel keeps none (see the log; psi=1)",
         "jvm: refused (needs the same user, or CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)",
     ] {
         assert!(text.contains(part), "{part} in {text}");
