@@ -131,7 +131,7 @@ async fn a_lock_shows_its_holders_worst_stall_beside_what_it_survives() {
         assert!(after.contains(part), "{part} in {after}");
     }
     assert!(text.contains("Its holder was kept from running for longer than"), "{text}");
-    assert!(text.contains("of the stalls of orders-1:\npressure: this kernel does"), "{text}");
+    assert!(text.contains("of the stalls of orders-1:\npressure: its cgroup is the root"), "{text}");
     assert!(!text.contains("heartbeat: its source"), "told by the lock itself or not at all");
 }
 
