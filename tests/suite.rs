@@ -3,9 +3,9 @@
 // Clippy grants tests these only inside `#[test]` functions; here the code between them is test code too.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod cgroups;
 mod support;
 
-mod cgroups;
 mod clients;
 mod clock_bounds;
 mod clock_failures;
@@ -32,4 +32,5 @@ mod stale_holder;
 mod stall_cost;
 mod stalls;
 mod tls;
+mod uml;
 mod watching;

@@ -154,15 +154,9 @@ impl State {
                 }
             }
             Observation::Cgroup(r) => {
-                let rules = self.stall_rules();
-                if let Some(worker) = self.workers.by_name.get_mut(&r.worker) {
-                    worker.host.cgroup(r, rules);
-                }
+                self.cgroup(r, fx);
             }
-            Observation::Jvm(r) => {
-                let rules = self.stall_rules();
-                self.learn_stall(&r.worker, r.span.done, fx, |w| w.host.jvm(r, rules));
-            }
+            Observation::Jvm(r) => self.jvm(r, fx),
             Observation::Clock(r) => self.read_clock(r, fx),
             Observation::HostClock(r) => self.host_clock.read(r, fx),
         }

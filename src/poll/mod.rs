@@ -4,6 +4,9 @@
 
 pub mod cgroup;
 pub mod chrony;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod jvm;
 pub mod lane;
 pub mod mounts;

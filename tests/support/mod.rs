@@ -20,6 +20,7 @@ mod sampling;
 mod scripted_commands;
 mod scripted_redis;
 mod stepped_clock;
+mod uml;
 mod worker;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
 pub use stepped_clock::SteppedClock;
+pub use uml::Inside;
 pub use worker::{Worker, WorkerSetup};
 
 use std::io::Write;

@@ -105,6 +105,18 @@ impl Host {
         lower.is_some_and(|bound| self.lower.record(done, bound, rules.window))
     }
 
+    /// Whether what a look at a cgroup could not read, and why, is another text than before.
+    pub fn is_cgroup_news(&mut self, read: &CgroupRead) -> bool {
+        let said = &mut self.process(read.process, read.span.done).cgroup_detail;
+        is_news(said, &read.detail)
+    }
+
+    /// The same of a look at a JVM.
+    pub fn is_jvm_news(&mut self, read: &JvmRead) -> bool {
+        let said = &mut self.process(read.process, read.span.done).jvm_detail;
+        is_news(said, &read.detail)
+    }
+
     /// Its cgroups.
     pub fn cgroups(&self) -> &Cgroups {
         &self.cgroups
@@ -127,6 +139,14 @@ impl Host {
             jvm: worst(|p| p.jvm_read, |p| p.jvm_failure),
         }
     }
+}
+
+fn is_news(said: &mut String, detail: &str) -> bool {
+    let is_news = said != detail;
+    if is_news {
+        detail.clone_into(said);
+    }
+    is_news
 }
 
 /// What cannot be read of a worker's processes now, and why.

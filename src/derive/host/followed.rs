@@ -28,6 +28,9 @@ pub(super) struct Followed {
     pub(super) stopping: Duration,
     pub(super) jvm_read: Mono,
     pub(super) jvm_failure: Option<HostUnknown>,
+    /// What was last said of why its cgroup and its JVM cannot be read.
+    pub(super) cgroup_detail: String,
+    pub(super) jvm_detail: String,
 }
 
 impl Followed {

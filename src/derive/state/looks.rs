@@ -8,7 +8,7 @@ use crate::derive::wanted::{Effects, Notice, Weight};
 use crate::derive::words::LivenessSource;
 use crate::derive::worker::Worker;
 use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
-use crate::observe::{KeyId, Mono, Span, StoreId};
+use crate::observe::{CgroupRead, JvmRead, KeyId, Mono, Span, StoreId};
 
 impl State {
     pub(super) fn heartbeat(&mut self, read: &HeartbeatRead, fx: &mut Effects) {
@@ -85,6 +85,24 @@ impl State {
         }
     }
 
+    pub(super) fn cgroup(&mut self, read: &CgroupRead, fx: &mut Effects) {
+        let rules = self.stall_rules();
+        let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
+        worker.host.cgroup(read, rules);
+        if worker.host.is_cgroup_news(read) {
+            tell_detail(&read.worker, ["cgroup_unreadable", "cgroup_readable"], &read.detail, fx);
+        }
+    }
+
+    pub(super) fn jvm(&mut self, read: &JvmRead, fx: &mut Effects) {
+        let rules = self.stall_rules();
+        self.learn_stall(&read.worker, read.span.done, fx, |w| w.host.jvm(read, rules));
+        let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
+        if worker.host.is_jvm_news(read) {
+            tell_detail(&read.worker, ["jvm_unreadable", "jvm_readable"], &read.detail, fx);
+        }
+    }
+
     /// Takes what a read says of a worker's stalls; its locks are judged when the worst is worse than before.
     pub(super) fn learn_stall(
         &mut self,
@@ -117,6 +135,16 @@ impl State {
                 lock.judge_holder_at_look(source, span, &self.workers, fx);
             }
         }
+    }
+}
+
+/// Says what cannot be read any more, in the first word, or that all of it can, in the second.
+fn tell_detail(worker: &Arc<str>, what: [&'static str; 2], detail: &str, fx: &mut Effects) {
+    let [lost, back] = what;
+    if detail.is_empty() {
+        tell(worker, back, "all of it can be read".to_owned(), fx);
+    } else {
+        tell(worker, lost, detail.to_owned(), fx);
     }
 }
 

@@ -119,7 +119,9 @@ pub fn worker_blind(aspect: &str, reason: &str) -> String {
     let known = BlindReason::ALL.iter().find(|r| r.as_str() == reason);
     let aspects = Aspect::ALL.iter().find(|a| a.as_str() == aspect);
     let why = match (aspect, reason, aspects, known) {
-        ("pressure", "unsupported", ..) => "this kernel does not keep it (boot with `psi=1`)",
+        ("pressure", "unsupported", ..) => {
+            "its cgroup is the root, or this kernel keeps none (see the log; `psi=1`)"
+        }
         ("cgroup" | "pressure", "hidden", ..) => {
             "its cgroup is outside this exporter's cgroup namespace"
         }
@@ -192,7 +194,7 @@ mod tests {
             (
                 "pressure",
                 "unsupported",
-                "pressure: this kernel does not keep it (boot with `psi=1`)",
+                "pressure: its cgroup is the root, or this kernel keeps none (see the log; `psi=1`)",
             ),
             (
                 "stall_resolution",

@@ -115,7 +115,9 @@ impl Tree {
         if path.components().chain(self.root.components()).any(|c| c == Component::ParentDir) {
             return Place::Foreign;
         }
-        let Ok(inside) = path.strip_prefix(&self.root) else { return Place::Unmounted };
+        // What is left of a path is below the mount; an absolute rest would lead out of it.
+        let inside = path.strip_prefix(&self.root).ok().filter(|p| p.is_relative());
+        let Some(inside) = inside else { return Place::Unmounted };
         let below = inside.components().count();
         if below == 0 && self.is_whole {
             return Place::Root;

@@ -10,8 +10,8 @@ mod numbering;
 mod rotation;
 mod sampler;
 mod surroundings;
-mod tasks;
-mod taskstats;
+pub(super) mod tasks;
+pub(super) mod taskstats;
 mod threads;
 
 use std::collections::HashSet;

@@ -25,9 +25,6 @@ pub fn mono(ms: u64) -> Mono {
     Mono((BOOT + ms) * MS)
 }
 
-/// A thread at the last look: its counters, and since when it has been runnable without having run.
-type Looked = (Counters, Option<Mono>);
-
 pub struct Lab {
     pub process: Process,
     pub host: Host,
@@ -38,9 +35,12 @@ pub struct Lab {
     pub each_percent: u64,
     pub is_jvm: bool,
     sums: Option<Counters>,
-    looked: Option<(Span, Vec<Looked>)>,
+    looked: Option<(Span, Vec<ThreadSeen>)>,
     cgroup_due: u64,
 }
+
+/// A thread's counters, and since when it has been runnable without moving.
+type ThreadSeen = (Counters, Option<Mono>);
 
 /// One trouble of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,73 @@
+//! Replies of a Redis server: the own framing against itself, read in pieces and whole, and against redis-rs, which
+//! parses the same bytes wherever speed does not matter.
+
+use redis::Value;
+
+use crate::poll::redis::codec::{Item, Scanner, Walk};
+
+/// Any bytes from a server.
+pub fn resp(bytes: &[u8]) {
+    let whole = Scanner::at(0).advance(bytes);
+    let mut scanner = Scanner::at(0);
+    let mut in_pieces = Ok(None);
+    // Few pieces, so that a long input costs no more than a few looks at it.
+    let step = bytes.len().div_ceil(16).max(1);
+    for end in (step..bytes.len()).step_by(step).chain([bytes.len()]) {
+        in_pieces = scanner.advance(bytes.get(..end).unwrap_or(bytes));
+        if in_pieces != Ok(None) {
+            break;
+        }
+    }
+    assert_eq!(in_pieces, whole, "it does not matter in which pieces a reply comes");
+    let Ok(Some(end)) = whole else { return };
+    assert!(0 < end && end <= bytes.len());
+    let frame = bytes.get(..end).unwrap_or_default();
+    assert_eq!(Scanner::at(0).advance(frame), Ok(Some(end)), "a frame is complete by itself");
+    let cut = frame.get(..end - 1).unwrap_or_default();
+    assert_eq!(Scanner::at(0).advance(cut), Ok(None), "and not without its last byte");
+    let mut walk = Walk::new(frame);
+    // What redis-rs is laxer about, such as a blank behind a number, ends the walk.
+    let mut is_read = true;
+    while is_read && walk.rest() > 0 {
+        is_read = walk.next().is_some();
+    }
+    let mut raw = Walk::new(frame);
+    assert_eq!(raw.raw(), Some(frame));
+    assert_eq!(raw.rest(), 0);
+    if is_read
+        && let Ok(value) = redis::parse_redis_value(frame)
+        && is_plain(&value)
+    {
+        assert!(agrees(&mut Walk::new(frame), &value), "{value:?} of {frame:?}");
+    }
+}
+
+/// Whether all of it is of kinds that a command of ours is answered with.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Nil | Value::Int(_) | Value::BulkString(_) | Value::SimpleString(_) => true,
+        Value::Okay | Value::Boolean(_) | Value::ServerError(_) => true,
+        Value::Array(all) | Value::Set(all) => all.iter().all(is_plain),
+        Value::Map(all) => all.iter().all(|(k, v)| is_plain(k) && is_plain(v)),
+        _ => false,
+    }
+}
+
+/// Whether the walk sees what redis-rs parsed, of the kinds that this program reads.
+fn agrees(walk: &mut Walk<'_>, value: &Value) -> bool {
+    match (walk.next(), value) {
+        (Some(Item::Bulk(b)), Value::BulkString(v)) => b == v,
+        (Some(Item::Simple(b)), Value::SimpleString(v)) => b == v.as_bytes(),
+        (Some(Item::Simple(b)), Value::Okay) => b == b"OK",
+        (Some(Item::Int(a)), Value::Int(b)) => a == *b,
+        (Some(Item::Null), Value::Nil) | (Some(Item::Error(_)), Value::ServerError(_)) => true,
+        (Some(Item::Other(b)), Value::Boolean(v)) => b == if *v { b"t" } else { b"f" },
+        (Some(Item::Many(n)), Value::Array(v) | Value::Set(v)) => {
+            n == v.len() && v.iter().all(|v| agrees(walk, v))
+        }
+        (Some(Item::Many(n)), Value::Map(m)) => {
+            n == m.len() * 2 && m.iter().all(|(k, v)| agrees(walk, k) && agrees(walk, v))
+        }
+        _ => false,
+    }
+}
