@@ -87,7 +87,9 @@ impl Host {
         let seen = match &sample.seen {
             Ok(seen) => seen,
             Err(HostUnknown::Gone) => {
-                self.processes.remove(&sample.process);
+                // What else is read of it may come a little later.
+                let process = self.process(sample.process, done);
+                (process.track, process.failure, process.looked) = (None, None, done);
                 return false;
             }
             Err(why) => {
@@ -185,7 +187,7 @@ impl Host {
     }
 
     fn is_heard(&self, now: Mono, rules: StallRules) -> bool {
-        is_fresh(self.heard, now, rules.poll) && self.processes.is_empty()
+        is_fresh(self.heard, now, rules.poll)
     }
 
     fn fresh(&self, now: Mono, rules: StallRules) -> impl Iterator<Item = &Track> {
