@@ -5,6 +5,7 @@ pub mod cpu;
 pub mod file;
 pub mod freezer;
 pub mod locate;
+mod members;
 pub mod memory;
 pub mod parse;
 pub mod pressure;
@@ -20,6 +21,7 @@ use crate::clock;
 use crate::observe::stall::HostUnknown;
 use crate::observe::{CgroupRead, Mono, Span};
 use locate::Trees;
+use members::Members;
 use round::Round;
 
 pub use freezer::Freezer;
@@ -32,12 +34,13 @@ const FIND_EVERY: Duration = Duration::from_secs(60);
 pub struct Cgroups {
     paths: Paths,
     trees: Option<(Mono, Trees)>,
+    members: Members,
 }
 
 impl Cgroups {
     /// Nothing is known yet.
     pub fn new(paths: Paths) -> Self {
-        Self { paths, trees: None }
+        Self { paths, trees: None, members: Members::default() }
     }
 
     /// Looks at the cgroup of each of these processes; one answer for each, in their order.
@@ -47,7 +50,9 @@ impl Cgroups {
         }
         match self.trees() {
             Ok(trees) => {
-                let mut round = Round::new(&self.paths.procfs, trees);
+                let present = residents.iter().map(|r| r.process).collect();
+                self.members.keep(&present);
+                let mut round = Round::new(&self.paths.procfs, trees, &mut self.members);
                 residents.iter().map(|r| round.read(r)).collect()
             }
             Err(detail) => {
@@ -75,6 +80,7 @@ impl Cgroups {
         let prefix = self.paths.cgroupfs.as_deref();
         let trees = Trees::find(&mounts, prefix, &["memory", "cpu", "freezer"]);
         self.trees = Some((now, trees.clone()));
+        self.members = Members::default();
         Ok(trees)
     }
 }

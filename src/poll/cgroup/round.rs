@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use super::file::{self, Fault};
 use super::locate::{Home, Homes, Place, Trees};
+use super::members::Members;
 use super::reason::{self, Notes};
 use super::{cpu, freezer, memory, pressure};
 use crate::clock;
 use crate::observe::cgroup::{Cgroup, Reading};
 use crate::observe::stall::HostUnknown;
-use crate::observe::{CgroupRead, Span, label};
+use crate::observe::{CgroupRead, Mono, Span, label};
 use crate::poll::process::dir::{self, ProcDir, SMALL};
 use crate::poll::process::stat;
 use crate::poll::residents::Resident;
@@ -30,7 +31,8 @@ struct Shared {
 pub struct Round<'a> {
     procfs: &'a Path,
     trees: Trees,
-    known: HashMap<Homes, Shared>,
+    members: &'a mut Members,
+    known: HashMap<Arc<Homes>, Shared>,
     memory: memory::Known,
     pressure: pressure::Known,
     quotas: cpu::Quotas,
@@ -39,10 +41,11 @@ pub struct Round<'a> {
 
 impl<'a> Round<'a> {
     /// Nothing yet.
-    pub fn new(procfs: &'a Path, trees: Trees) -> Self {
+    pub fn new(procfs: &'a Path, trees: Trees, members: &'a mut Members) -> Self {
         Self {
             procfs,
             trees,
+            members,
             known: HashMap::new(),
             memory: memory::Known::default(),
             pressure: pressure::Known::new(),
@@ -54,12 +57,26 @@ impl<'a> Round<'a> {
     /// The cgroup of one process.
     pub fn read(&mut self, resident: &Resident) -> CgroupRead {
         let sent = clock::mono();
-        let Shared { span, seen, detail } = match self.lines(resident) {
-            Ok(text) => self.shared(&text),
+        let Shared { span, seen, detail } = match self.homes(resident, sent) {
+            Ok(homes) => self.shared(homes),
             Err(fault) => unknown(Span { sent, done: clock::mono() }, fault),
         };
+        if is_lost(&seen) {
+            // Its cgroup was removed, or it ended: it may be found elsewhere next time.
+            self.members.forget(resident.process);
+        }
         let worker = Arc::clone(&resident.worker);
         CgroupRead { worker, process: resident.process, span, seen, detail }
+    }
+
+    /// Where it is: as it was found before, or by its `/proc/<pid>/cgroup`.
+    fn homes(&mut self, resident: &Resident, now: Mono) -> Result<Arc<Homes>, Fault> {
+        if let Some(homes) = self.members.of(resident.process, now) {
+            return Ok(homes);
+        }
+        let homes = Arc::new(self.trees.homes(&self.lines(resident)?));
+        self.members.found(resident.process, now, &homes);
+        Ok(homes)
     }
 
     /// Its `/proc/<pid>/cgroup`, if it is still the same process.
@@ -87,8 +104,7 @@ impl<'a> Round<'a> {
         dir.file("cgroup", SMALL).map_err(failed)
     }
 
-    fn shared(&mut self, lines: &[u8]) -> Shared {
-        let homes = self.trees.homes(lines);
+    fn shared(&mut self, homes: Arc<Homes>) -> Shared {
         if let Some(known) = self.known.get(&homes) {
             return known.clone();
         }
@@ -128,6 +144,13 @@ impl<'a> Round<'a> {
             memory_limit: notes.keep("memory limit", memory.limit),
         }
     }
+}
+
+/// Whether a cgroup, or one of its numbers, was gone when it was read.
+fn is_lost(seen: &Reading<Cgroup>) -> bool {
+    let Ok(c) = seen else { return true };
+    let gone = Some(HostUnknown::Gone);
+    [c.memory.err(), c.oom_kills.err(), c.memory_bytes.err(), c.frozen.err()].contains(&gone)
 }
 
 fn unknown(span: Span, Fault { why, what }: Fault) -> Shared {
