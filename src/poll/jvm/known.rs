@@ -167,8 +167,10 @@ impl Known {
             Counters::Missing { pause, .. } => *pause,
             Counters::Open { .. } => FIRST_PAUSE,
         };
-        // A process may become a JVM at any time, most likely soon after its start.
-        let (again, pause) = if self.is_starting(now) {
+        // A process may become a JVM at any time, most likely soon after its start; but most never do, and reading what
+        // one has mapped costs more than all the rest.
+        let is_coming = !matches!(answer, Answer::NoJvm);
+        let (again, pause) = if is_coming && self.is_starting(now) {
             (now, pause)
         } else {
             (now.plus(pause), pause.saturating_mul(2).min(LONGEST_PAUSE))
