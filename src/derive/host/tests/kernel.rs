@@ -35,11 +35,8 @@ pub enum Doing {
     Blocked,
     Stopped,
     Frozen,
-    /// Kept until then, in state D.
-    Kept {
-        until: u64,
-        by: Keeper,
-    },
+    /// Until then by that, in state D.
+    Kept(u64, Keeper),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +139,7 @@ impl Process {
             t.step(now, w, in_safepoint, self.is_moved, random);
         }
         let kept = |keeper: Keeper| {
-            self.threads.iter().any(|t| matches!(t.doing, Doing::Kept { by, .. } if by == keeper))
+            self.threads.iter().any(|t| matches!(t.doing, Doing::Kept(_, by) if by == keeper))
         };
         let (memory, io) = (kept(Keeper::Memory), kept(Keeper::Io));
         self.memory += u64::from(memory);
@@ -202,7 +199,7 @@ impl Thread {
                     self.enqueue(now);
                 }
             }
-            Doing::Kept { until, .. } => {
+            Doing::Kept(until, _) => {
                 if now >= until {
                     self.enqueue(now);
                 }
@@ -260,7 +257,7 @@ impl Thread {
             && random.chance(chance)
         {
             self.leave_cpu();
-            self.doing = Doing::Kept { until: now + 1 + random.range(1, most), by };
+            self.doing = Doing::Kept(now + 1 + random.range(1, most), by);
         } else if let Some((runs, sleeps)) = self.beat
             && self.ran >= runs
         {

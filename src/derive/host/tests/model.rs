@@ -271,6 +271,6 @@ fn state_of(t: &Thread, by_v1: bool) -> ProcessState {
         Doing::Stopped => ProcessState::Stopped,
         Doing::Frozen if by_v1 => ProcessState::DiskSleep,
         Doing::Sleeping(_) | Doing::Blocked | Doing::Frozen => ProcessState::Sleeping,
-        Doing::Kept { .. } => ProcessState::DiskSleep,
+        Doing::Kept(..) => ProcessState::DiskSleep,
     }
 }
