@@ -124,7 +124,12 @@ impl Track {
         let kept = self.kept(seen);
         if let Some(from) = kept {
             let length = span.done.since(from);
-            stood.upper = stood.upper.longer(Bound { length, source: StallSource::DiskSleep });
+            // A v1 freezer shows its processes in this state.
+            let source = match stood.upper.source {
+                StallSource::Frozen => StallSource::Frozen,
+                _ => StallSource::DiskSleep,
+            };
+            stood.upper = stood.upper.longer(Bound { length, source });
         }
         let (lower, ongoing) = lower(&rise, seen, &stood);
         let upper = self.upper(&closed, seen, &stood, kept).longer(lower.unwrap_or(NONE));
