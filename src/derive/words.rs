@@ -211,6 +211,8 @@ words! {
         Safepoint = "safepoint",
         /// What may have happened between two samples unseen.
         BetweenSamples = "between_samples",
+        /// A thread slept in state D, which signals do not end.
+        DiskSleep = "disk_sleep",
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::time::Span;
+use super::time::{Mono, Span};
 use super::worker::ProcessState;
 
 /// A process that a pid cannot fake: the number is reused, number and start time together are not.
@@ -89,6 +89,9 @@ pub struct Threads {
     pub busiest: Duration,
     /// Longest time for which a thread has been runnable without its counters moving, as far as is known.
     pub unmoved_runnable: Option<Duration>,
+    /// Since when, at the earliest, some thread has been in state D, if one is: since the last reading with other counters
+    /// of it.
+    pub kept_since: Option<Mono>,
     /// Threads in state R.
     pub runnable: u64,
     /// Threads beyond the cap, of which nothing is known.

@@ -27,6 +27,7 @@ fn sample(worker: &mut Worker, ms: u64, with_threads: bool) {
         wait_limit: Some(Duration::from_millis(30)),
         busiest: Duration::from_millis(490),
         unmoved_runnable: None,
+        kept_since: None,
         runnable: 3,
         beyond_cap: 5,
     });

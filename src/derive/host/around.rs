@@ -11,7 +11,7 @@ use super::{Host, StallRules};
 use crate::derive::fresh::is_fresh;
 use crate::derive::jvm::JvmHistory;
 use crate::derive::words::StallSource;
-use crate::observe::cgroup::{Pressure, Reading};
+use crate::observe::cgroup::{Cgroup, Pressure, Reading};
 use crate::observe::stall::HostUnknown;
 use crate::observe::{CgroupRead, JvmRead, Mono};
 
@@ -52,7 +52,9 @@ impl Host {
         let process = self.process(read.process, done);
         process.cgroup_read = done;
         let seen = read.seen.as_ref();
-        process.cgroup_failure = seen.err().copied();
+        // Where nothing can freeze it, nothing is missed.
+        let freeze = |c: &Cgroup| c.frozen.err().filter(|why| *why != HostUnknown::Unsupported);
+        process.cgroup_failure = seen.map_or_else(|why| Some(*why), freeze);
         process.pressure_failure = seen.ok().and_then(|c| {
             let failure = |r: &Reading<Pressure>| r.as_ref().err().copied();
             failure(&c.memory).or_else(|| failure(&c.cpu)).or_else(|| failure(&c.io))
@@ -152,7 +154,7 @@ fn is_news(said: &mut String, detail: &str) -> bool {
 /// What cannot be read of a worker's processes now, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
-    /// Its cgroup.
+    /// Its cgroup, or whether that is frozen.
     pub cgroup: Option<HostUnknown>,
     /// The pressure in it.
     pub pressure: Option<HostUnknown>,

@@ -19,7 +19,8 @@ pub(super) struct Followed {
     pub(super) looked: Mono,
     pub(super) memory: Rolling,
     pub(super) io: Rolling,
-    /// End of the last look at its cgroup, and why that failed, or which of its pressures could not be read.
+    /// End of the last look at its cgroup, and why that failed or whether it is frozen could not be read, or which of its
+    /// pressures.
     pub(super) cgroup_read: Mono,
     pub(super) cgroup_failure: Option<HostUnknown>,
     pub(super) pressure_failure: Option<HostUnknown>,

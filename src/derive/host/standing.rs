@@ -1,6 +1,6 @@
-//! When a process can have been stopped or frozen, and how long it has certainly stood still. To be stopped, and to go
-//! on, it needs the CPU, so counters that do not move prove that nothing changed; a v1 freezer alone takes sleeping
-//! processes without waking them.
+//! When a process can have been stopped, frozen or kept in state D, and how long it has certainly stood still. To be
+//! stopped, and to go on, it needs the CPU, so counters that do not move prove that nothing changed; a v1 freezer alone
+//! takes sleeping processes without waking them. Where a freeze cannot be seen, whatever sleeps may be frozen.
 
 use std::time::Duration;
 
@@ -21,6 +21,11 @@ pub(super) enum Stance {
     /// By a v1 freezer, which shows it in state D.
     FrozenAsleep,
     Runnable,
+    /// In state D: for the disk, or for what no pressure books (a child of vfork, a file server that is away, memory that
+    /// a v1 cgroup denies).
+    Kept,
+    /// Asleep, unless it is frozen: that could not be read.
+    Unseen,
     Otherwise,
     /// Not looked at, because its counters had moved.
     Unknown,
@@ -34,10 +39,13 @@ impl Stance {
             (Some(ProcessState::DiskSleep), Some(true)) => Stance::FrozenAsleep,
             (Some(_), Some(true)) => Stance::Frozen,
             (Some(ProcessState::Running), _) => Stance::Runnable,
+            (Some(ProcessState::DiskSleep), _) => Stance::Kept,
+            (Some(_), None) => Stance::Unseen,
             (Some(_), _) => Stance::Otherwise,
         }
     }
 
+    /// What it certainly is, if that is standing still against its will.
     fn stops(self) -> Option<StallSource> {
         match self {
             Stance::Stopped => Some(StallSource::Stopped),
@@ -45,9 +53,18 @@ impl Stance {
             _ => None,
         }
     }
+
+    /// What it can be of that.
+    fn may_stop(self) -> Option<StallSource> {
+        match self {
+            Stance::Kept => Some(StallSource::DiskSleep),
+            Stance::Unseen | Stance::Unknown => Some(StallSource::BetweenSamples),
+            _ => self.stops(),
+        }
+    }
 }
 
-/// A stop that may go on at the last sample.
+/// A stop, freeze or sleep in state D that may go on at the last sample.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
     /// It began after this.
@@ -59,7 +76,7 @@ struct Stop {
     source: StallSource,
 }
 
-/// What is known of stops and freezes of one process.
+/// What is known of them of one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     /// The first sample with the present counters.
@@ -97,7 +114,7 @@ pub(super) struct Stood {
     pub(super) lower: Option<Bound>,
     /// It has been runnable for at least and at most so long without getting a CPU.
     pub(super) runnable: Option<(Duration, Duration)>,
-    /// The longest stop or freeze that touches this interval; zero if none can.
+    /// The longest stop, freeze or sleep in state D that touches this interval; zero if none can.
     pub(super) upper: Bound,
     /// The longest wait of one thread since before that.
     pub(super) wait: Duration,
@@ -158,8 +175,8 @@ impl Standing {
     fn longest_stop(&mut self, closed: &Closed, stance: Stance) -> (Bound, Duration) {
         let ran = closed.ran.saturating_sub(TICK);
         let before = self.stop;
-        let may_stop = stance.stops().is_some() || stance == Stance::Unknown;
-        let source = stance.stops().unwrap_or(StallSource::BetweenSamples);
+        let may_stop = stance.may_stop().is_some();
+        let source = stance.may_stop().unwrap_or(StallSource::BetweenSamples);
         let begins = Stop { since: closed.since, ran, wait: closed.wait, source };
         let goes_on = before.map(|s| Stop {
             ran: s.ran.saturating_add(ran),

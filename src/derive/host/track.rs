@@ -17,7 +17,8 @@ use crate::observe::{Mono, Span};
 pub(super) struct Step {
     /// Some thread certainly stood still so long.
     pub(super) lower: Option<Bound>,
-    /// No thread stood still longer, but for memory, I/O and stops of a JVM's world.
+    /// No thread stood still longer, but for memory, I/O and stops of a JVM's world, and for what kept one of several
+    /// threads in state D between two looks at them.
     pub(super) upper: Bound,
     /// For how long a runnable thread has not moved now.
     pub(super) ongoing: Option<Duration>,
@@ -43,6 +44,8 @@ pub(super) struct Track {
     /// No counter moved since the end of this sample.
     unmoved: Mono,
     ongoing: Option<Duration>,
+    /// At the last look at single threads one was in state D, at the earliest since then.
+    kept: Option<Mono>,
 }
 
 impl Track {
@@ -58,6 +61,7 @@ impl Track {
             interval: None,
             unmoved: span.done,
             ongoing: None,
+            kept: seen.each.as_ref().and_then(|t| t.kept_since),
         }
     }
 
@@ -116,9 +120,19 @@ impl Track {
         let is_settled =
             of_interval.is_some_and(|t| t.busiest.is_zero() && t.most_waited.is_zero());
         let closed = Closed { since, span, moved: rise.has_run, is_settled, ran, wait };
-        let stood = self.standing.take(&closed, rise.stance(seen));
+        let mut stood = self.standing.take(&closed, rise.stance(seen));
+        let kept = self.kept(seen);
+        if let Some(from) = kept {
+            let length = span.done.since(from);
+            // A v1 freezer shows its processes in this state.
+            let source = match stood.upper.source {
+                StallSource::Frozen => StallSource::Frozen,
+                _ => StallSource::DiskSleep,
+            };
+            stood.upper = stood.upper.longer(Bound { length, source });
+        }
         let (lower, ongoing) = lower(&rise, seen, &stood);
-        let upper = self.upper(&closed, seen, &stood).longer(lower.unwrap_or(NONE));
+        let upper = self.upper(&closed, seen, &stood, kept).longer(lower.unwrap_or(NONE));
         self.waiting = self.now_waiting(&closed, seen, each);
         // A thread that got the CPU began to wait after that, and one that does not wait has nothing booked of it.
         let earlier = if rise.has_run && rise.threads == 1 { Duration::ZERO } else { self.booked };
@@ -140,6 +154,15 @@ impl Track {
         Some(Step { lower, upper, ongoing, waited: rise.waited, involuntary: rise.involuntary })
     }
 
+    /// Since when, at the earliest, a thread was in state D that was so at this look or at the one before.
+    fn kept(&mut self, seen: &Scheduling) -> Option<Mono> {
+        let before = self.kept;
+        if let Some(each) = &seen.each {
+            self.kept = each.kept_since;
+        }
+        [before, self.kept].into_iter().flatten().min()
+    }
+
     /// How long the process certainly ran or waited for a CPU in this interval, and so was not stopped.
     fn ran(&self, rise: &Rise, each: Option<&Threads>) -> Duration {
         let threads = rise.threads;
@@ -153,7 +176,13 @@ impl Track {
     }
 
     /// No stall that touches this interval and is over, or that goes on as far as is known, is longer.
-    fn upper(&self, closed: &Closed, seen: &Scheduling, stood: &Stood) -> Bound {
+    fn upper(
+        &self,
+        closed: &Closed,
+        seen: &Scheduling,
+        stood: &Stood,
+        kept: Option<Mono>,
+    ) -> Bound {
         let each_waits = seen.each.as_ref().and_then(|t| {
             Some(t.unmoved_runnable?.saturating_add(closed.span.done.since(t.since.sent)))
         });
@@ -162,6 +191,7 @@ impl Track {
             .longer(Bound { length: goes_on, source: StallSource::OngoingRunQueue });
         // A wait reaches back as far as it is long, and what it follows may be a stop.
         let reach = closed.since.minus(wait.length);
+        let reach = kept.map_or(reach, |from| reach.min(from));
         let mut stop = stood.upper;
         let mut first = stood.wait;
         for earlier in self.past.since(reach) {

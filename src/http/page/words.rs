@@ -150,6 +150,7 @@ pub fn stall(source: StallSource) -> &'static str {
         StallSource::IoPressure => "waiting for I/O",
         StallSource::Safepoint => "its JVM stopped the world",
         StallSource::BetweenSamples => "unseen between two samples",
+        StallSource::DiskSleep => "asleep in state D",
     }
 }
 

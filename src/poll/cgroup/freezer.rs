@@ -37,6 +37,14 @@ impl Freezer {
     pub fn frozen(&mut self, cgroup: &[u8]) -> Option<bool> {
         state(&self.trees.homes(cgroup), &mut self.read).ok()
     }
+
+    /// The same, and false too where nothing can freeze it: in no such cgroup, or the kernel cannot.
+    pub fn effective(&mut self, cgroup: &[u8]) -> Option<bool> {
+        match state(&self.trees.homes(cgroup), &mut self.read) {
+            Ok(frozen) => Some(frozen),
+            Err(fault) => (fault.why == HostUnknown::Unsupported).then_some(false),
+        }
+    }
 }
 
 /// Whether a process in these places is frozen, by the same rule.
@@ -57,6 +65,8 @@ pub fn state(homes: &Homes, read: &mut States) -> Result<bool, Fault> {
         match one {
             Ok(true) => return Ok(true),
             Ok(false) => drop(all.get_or_insert(Ok(false))),
+            // A tree that cannot freeze says nothing of one that could not be read.
+            Err(fault) if fault.why == HostUnknown::Unsupported && matches!(all, Some(Err(_))) => {}
             Err(fault) => all = Some(Err(fault)),
         }
     }

@@ -57,6 +57,8 @@ pub struct Known {
     is_stuck: bool,
     table: Table,
     cgroup: CgroupText,
+    /// Its state when it was last seen not to move, if it has not moved since.
+    still: Option<ProcessState>,
 }
 
 impl Known {
@@ -77,6 +79,7 @@ impl Known {
             is_stuck: false,
             table: Table::default(),
             cgroup: None,
+            still: None,
         }
     }
 
@@ -126,6 +129,9 @@ impl Known {
 
     /// Takes counters that are told now.
     pub fn take(&mut self, now: Totals, at: Mono) {
+        if self.have_moved(&now) {
+            self.still = None;
+        }
         let told = &mut self.told;
         if let Some((raw, last)) = self.raw {
             let rise = now.waited.saturating_sub(raw.waited) as f64;
@@ -186,7 +192,7 @@ impl Known {
             }
             state = speaker(others.into_iter()).ok_or(HostUnknown::Gone)?;
         }
-        Ok((state, self.frozen(around, now)))
+        Ok((state, self.frozen(state, around, now)))
     }
 
     /// The same from a look at all its threads.
@@ -200,10 +206,20 @@ impl Known {
         let leader = threads.iter().find(|t| t.tid == pid).map(|t| t.state);
         let state = leader.filter(|s| *s != ProcessState::Zombie);
         let state = state.or_else(|| speaker(threads.iter().map(|t| t.state)));
-        Ok((state.ok_or(HostUnknown::Gone)?, self.frozen(around, now)))
+        let state = state.ok_or(HostUnknown::Gone)?;
+        Ok((state, self.frozen(state, around, now)))
     }
 
-    fn frozen(&mut self, around: &mut Surroundings, now: Mono) -> Option<bool> {
+    /// Who is moved into a frozen cgroup needs the CPU to stop there; a v1 freezer takes sleepers as well, into state D.
+    fn frozen(
+        &mut self,
+        state: ProcessState,
+        around: &mut Surroundings,
+        now: Mono,
+    ) -> Option<bool> {
+        if self.still.replace(state) != Some(state) || state == ProcessState::DiskSleep {
+            self.cgroup = None;
+        }
         around.frozen(&self.tasks, &mut self.cgroup, now)
     }
 

@@ -14,6 +14,9 @@ use crate::poll::process::Paths;
 use crate::poll::process::dir::{SMALL, is_gone};
 use crate::poll::process::visibility::Visibility;
 
+/// So long a process is taken to be in the cgroup in which it was.
+const TEXT_HOLDS: Duration = Duration::from_secs(2);
+
 /// The surroundings of all processes.
 #[derive(Debug)]
 pub struct Surroundings {
@@ -27,7 +30,8 @@ pub struct Surroundings {
     freezer: Freezer,
 }
 
-/// The text of a process's `cgroup` file and when it was read: processes seldom move.
+/// The text of a process's `cgroup` file and when it was read: processes seldom move. Whoever holds it forgets it when the
+/// process may have been moved.
 pub type CgroupText = Option<(Mono, Vec<u8>)>;
 
 impl Surroundings {
@@ -67,9 +71,9 @@ impl Surroundings {
         }
     }
 
-    /// Whether a process's cgroup is frozen; `None` if that cannot be read.
+    /// Whether a process's cgroup is frozen; `None` if that cannot be read. One that cannot be frozen is not.
     pub fn frozen(&mut self, tasks: &Tasks, text: &mut CgroupText, now: Mono) -> Option<bool> {
-        if text.as_ref().is_none_or(|(at, _)| now.since(*at) >= self.refresh) {
+        if text.as_ref().is_none_or(|(at, _)| now.since(*at) >= TEXT_HOLDS) {
             let path = tasks.process_dir().join("cgroup");
             let mut bytes = Vec::new();
             let read = std::fs::File::open(path)
@@ -77,6 +81,6 @@ impl Surroundings {
             *text = read.is_ok().then_some((now, bytes));
         }
         let (_, bytes) = text.as_ref()?;
-        self.freezer.frozen(bytes)
+        self.freezer.effective(bytes)
     }
 }

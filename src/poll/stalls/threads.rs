@@ -58,12 +58,14 @@ pub struct Rise {
     pub slices: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Prior {
     start_ticks: u64,
     counters: Counters,
     /// Since when it has been seen runnable without having run.
     runnable: Option<Mono>,
+    /// Since when, at the earliest, it has been in state D.
+    kept: Option<Mono>,
 }
 
 /// The threads of a process at the last look.
@@ -88,12 +90,13 @@ impl Table {
         let mut rise = Rise::default();
         let mut sum = Sum::default();
         let mut runnable = 0;
+        let mut kept_since: Option<Mono> = None;
         let mut now = HashMap::with_capacity(look.threads.len());
         for seen in &look.threads {
             let prior = self.threads.get(&seen.tid).filter(|p| p.start_ticks == seen.start_ticks);
             let is_running = seen.state == ProcessState::Running;
             runnable += u64::from(is_running);
-            let fresh = Prior { start_ticks: 0, counters: Counters::default(), runnable: None };
+            let fresh = Prior::default();
             let from = match (prior, since) {
                 (Some(prior), _) => Some(*prior),
                 (None, None) => Some(fresh),
@@ -110,10 +113,13 @@ impl Table {
                 sum.unmoved = sum.unmoved.max(Some(look.span.sent.since(still)));
             }
             let runnable = is_running.then(|| still.unwrap_or(look.span.done));
-            now.insert(
-                seen.tid,
-                Prior { start_ticks: seen.start_ticks, counters: seen.counters, runnable },
-            );
+            let kept = (seen.state == ProcessState::DiskSleep).then(|| {
+                let earliest = since.map_or(look.span.sent, |since| since.sent);
+                unmoved.and_then(|p| p.kept).unwrap_or(earliest)
+            });
+            kept_since = [kept_since, kept].into_iter().flatten().min();
+            let (start_ticks, counters) = (seen.start_ticks, seen.counters);
+            now.insert(seen.tid, Prior { start_ticks, counters, runnable, kept });
         }
         self.threads = now;
         let before = self.last.replace((look.span, look.all_waited));
@@ -137,6 +143,7 @@ impl Table {
             wait_limit,
             busiest: nanos(sum.busiest).min(look.span.done.since(since.sent)),
             unmoved_runnable: sum.unmoved,
+            kept_since,
             runnable,
             beyond_cap: look.beyond_cap,
         };

@@ -128,3 +128,20 @@ fn only_time_since_the_earlier_look_counts_as_busy() {
     let (_, each) = second(&[thread(1, 0, 0, 1)], &[thread(1, 900, 400, 2)]);
     assert_eq!(each.busiest, ms(501), "not longer than the time itself");
 }
+
+#[test]
+fn state_d_counts_from_the_last_look_with_other_counters() {
+    let kept = |seen: Seen| Seen { state: ProcessState::DiskSleep, ..seen };
+    let mut table = Table::default();
+    let mut since = |ms: u64, threads: &[Seen]| {
+        table.take(&look(ms, threads)).1.and_then(|each| each.kept_since)
+    };
+    let (spinner, other) = (|n| running(thread(2, n, 0, 3)), thread(1, 5, 0, 2));
+    assert_eq!(since(10_000, &[thread(1, 1, 0, 1), spinner(10)]), None);
+    let looks = [span(10_000).sent, span(11_000).sent];
+    assert_eq!(since(10_500, &[kept(other), spinner(500)]), Some(looks[0]));
+    assert_eq!(since(11_000, &[kept(other), spinner(900)]), Some(looks[0]));
+    // It ran in between: this is another one.
+    assert_eq!(since(11_500, &[kept(thread(1, 6, 0, 3)), spinner(1300)]), Some(looks[1]));
+    assert_eq!(since(12_000, &[thread(1, 6, 0, 3), spinner(1700)]), None);
+}

@@ -7,7 +7,7 @@ use super::model::{RULES, worker};
 use crate::derive::StallSource;
 use crate::derive::host::Host;
 use crate::observe::cgroup::{Cgroup, Pressure, Throttling, Waiting};
-use crate::observe::stall::{HostUnknown, SampleWay, Scheduling, StallSample};
+use crate::observe::stall::{HostUnknown, SampleWay, Scheduling, StallSample, Threads};
 use crate::observe::worker::ProcessState;
 use crate::observe::{CgroupRead, Mono, ProcessId, Span};
 
@@ -82,6 +82,87 @@ fn a_sleeper_that_a_v1_freezer_takes_is_frozen_from_the_sample_that_shows_it() {
             sample(&mut host, 1, ms, Ok(still(&moved, state, true)));
         }
         assert_eq!(lower(&host, 2100), (least, StallSource::Frozen), "{state:?}");
+    }
+}
+
+/// Ten seconds of a process that ran last before the second sample and is found like this since.
+fn unmoved(state: ProcessState, frozen: Option<bool>) -> Host {
+    let mut host = Host::default();
+    let moved = counters(20, 0, 3);
+    sample(&mut host, 1, 0, Ok(counters(10, 0, 2)));
+    sample(&mut host, 1, 500, Ok(moved.clone()));
+    for ms in (1000..=10_000).step_by(500) {
+        let seen = Scheduling { state: Some(state), frozen, ..moved.clone() };
+        sample(&mut host, 1, ms, Ok(seen));
+    }
+    host
+}
+
+#[test]
+fn a_sleeper_may_be_frozen_where_that_cannot_be_read() {
+    let host = unmoved(ProcessState::Sleeping, None);
+    assert_eq!(upper(&host, 10_100), Some((10_001, StallSource::BetweenSamples)));
+    assert_eq!(lower(&host, 10_100).0, 0, "nobody saw it frozen");
+    let host = unmoved(ProcessState::Sleeping, Some(false));
+    assert!(upper(&host, 10_100).unwrap().0 < 1100, "it sleeps of its own will");
+}
+
+#[test]
+fn state_d_may_be_a_stall_that_no_pressure_books() {
+    for frozen in [None, Some(false)] {
+        let host = unmoved(ProcessState::DiskSleep, frozen);
+        let (most, source) = upper(&host, 10_100).unwrap();
+        assert_eq!(most, 10_001, "{frozen:?}");
+        assert!(matches!(source, StallSource::DiskSleep | StallSource::BetweenSamples));
+        assert_eq!(lower(&host, 10_100).0, 0);
+    }
+}
+
+#[test]
+fn one_of_several_threads_in_state_d_counts_until_a_look_finds_it_elsewhere() {
+    let mut host = Host::default();
+    let seen = |i: u64, kept_since: Option<Option<Mono>>| {
+        let each = kept_since.map(|kept_since| Threads {
+            since: span(500 * (i - 1)),
+            most_waited: Duration::ZERO,
+            mean_wait: Duration::ZERO,
+            longest_wait: None,
+            wait_limit: None,
+            busiest: Duration::from_millis(500),
+            unmoved_runnable: None,
+            kept_since,
+            runnable: 1,
+            beyond_cap: 0,
+        });
+        Ok(Scheduling { threads: 4, each, ..counters(500 * i, 0, 2 + i) })
+    };
+    sample(&mut host, 1, 0, seen(0, None));
+    sample(&mut host, 1, 500, seen(1, Some(None)));
+    sample(&mut host, 1, 1000, seen(2, Some(Some(at(500)))));
+    assert_eq!(upper(&host, 1100), Some((501, StallSource::DiskSleep)));
+    // No look at threads: it may be so still.
+    sample(&mut host, 1, 1500, seen(3, None));
+    sample(&mut host, 1, 2000, seen(4, None));
+    assert_eq!(upper(&host, 2100), Some((1501, StallSource::DiskSleep)));
+    // It was until just now at the latest.
+    sample(&mut host, 1, 2500, seen(5, Some(None)));
+    for i in 6..20 {
+        sample(&mut host, 1, 500 * i, seen(i, None));
+    }
+    assert_eq!(upper(&host, 9600), Some((2001, StallSource::DiskSleep)));
+    assert_eq!(lower(&host, 9600).0, 0);
+}
+
+#[test]
+fn a_freeze_that_cannot_be_read_is_told_and_one_that_cannot_be_is_not() {
+    for (frozen, told) in [
+        (Ok(false), None),
+        (Err(HostUnknown::Hidden), Some(HostUnknown::Hidden)),
+        (Err(HostUnknown::Unsupported), None),
+    ] {
+        let mut host = Host::default();
+        look(&mut host, 1, 0, Ok(Cgroup { frozen, ..cgroup("/a", 0, 0) }));
+        assert_eq!(host.failures(at(100), RULES.poll).cgroup, told);
     }
 }
 

@@ -35,11 +35,16 @@ pub enum Doing {
     Blocked,
     Stopped,
     Frozen,
-    /// Kept by memory or I/O until then.
-    Kept {
-        until: u64,
-        by_io: bool,
-    },
+    /// Until then by that, in state D.
+    Kept(u64, Keeper),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    Memory,
+    Io,
+    /// What no pressure books.
+    Other,
 }
 
 /// Times in nanoseconds, as the kernel shows them.
@@ -84,7 +89,7 @@ pub struct Weather {
     pub rivals: Option<(u64, u64)>,
     pub safepoint: bool,
     /// Chance in percent that a running thread is kept, for how long, and by what.
-    pub keeps: Option<(u64, u64, bool)>,
+    pub keeps: Option<(u64, u64, Keeper)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -133,10 +138,10 @@ impl Process {
         for t in &mut self.threads {
             t.step(now, w, in_safepoint, self.is_moved, random);
         }
-        let kept = |io: bool| {
-            self.threads.iter().any(|t| matches!(t.doing, Doing::Kept { by_io, .. } if by_io == io))
+        let kept = |keeper: Keeper| {
+            self.threads.iter().any(|t| matches!(t.doing, Doing::Kept(_, by) if by == keeper))
         };
-        let (memory, io) = (kept(false), kept(true));
+        let (memory, io) = (kept(Keeper::Memory), kept(Keeper::Io));
         self.memory += u64::from(memory);
         self.io += u64::from(io);
         self.now += 1;
@@ -194,7 +199,7 @@ impl Thread {
                     self.enqueue(now);
                 }
             }
-            Doing::Kept { until, .. } => {
+            Doing::Kept(until, _) => {
                 if now >= until {
                     self.enqueue(now);
                 }
@@ -248,11 +253,11 @@ impl Thread {
             self.shown.on_cpu += std::mem::take(&mut self.unbooked);
         }
         self.ran += 1;
-        if let Some((chance, most, by_io)) = w.keeps
+        if let Some((chance, most, by)) = w.keeps
             && random.chance(chance)
         {
             self.leave_cpu();
-            self.doing = Doing::Kept { until: now + 1 + random.range(1, most), by_io };
+            self.doing = Doing::Kept(now + 1 + random.range(1, most), by);
         } else if let Some((runs, sleeps)) = self.beat
             && self.ran >= runs
         {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::kernel::{Counters, Doing, MS, Process, Random, Thread, Weather};
+use super::kernel::{Counters, Doing, Keeper, MS, Process, Random, Thread, Weather};
 use crate::derive::host::{Host, StallRules};
 use crate::observe::cgroup::{Cgroup, Pressure, Throttling, Waiting};
 use crate::observe::jvm::Jvm;
@@ -34,13 +34,15 @@ pub struct Lab {
     /// Of a hundred samples so many have single threads.
     pub each_percent: u64,
     pub is_jvm: bool,
+    /// Whether a freeze cannot be read.
+    pub hides_freezes: bool,
     sums: Option<Counters>,
     looked: Option<(Span, Vec<ThreadSeen>)>,
     cgroup_due: u64,
 }
 
-/// A thread's counters, and since when it has been runnable without moving.
-type ThreadSeen = (Counters, Option<Mono>);
+/// A thread's counters, and since when it has been runnable without moving, and at the earliest in state D.
+type ThreadSeen = (Counters, Option<Mono>, Option<Mono>);
 
 /// One trouble of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub enum Trouble {
     Safepoint,
     Memory(u64, u64),
     Io(u64, u64),
+    /// Keeps a thread in state D without pressure.
+    Other(u64, u64),
 }
 
 impl Lab {
@@ -64,6 +68,7 @@ impl Lab {
             by_v1: false,
             each_percent: 100,
             is_jvm: false,
+            hides_freezes: false,
             sums: None,
             looked: None,
             cgroup_due: 0,
@@ -81,8 +86,9 @@ impl Lab {
                 Trouble::Hog => w.hog = true,
                 Trouble::Rivals(back, gets) => w.rivals = Some((back, gets)),
                 Trouble::Safepoint => w.safepoint = true,
-                Trouble::Memory(chance, most) => w.keeps = Some((chance, most, false)),
-                Trouble::Io(chance, most) => w.keeps = Some((chance, most, true)),
+                Trouble::Memory(chance, most) => w.keeps = Some((chance, most, Keeper::Memory)),
+                Trouble::Io(chance, most) => w.keeps = Some((chance, most, Keeper::Io)),
+                Trouble::Other(chance, most) => w.keeps = Some((chance, most, Keeper::Other)),
             }
         }
         w
@@ -122,7 +128,8 @@ impl Lab {
         let (mut state, mut frozen) = (None, None);
         if is_still {
             state = self.process.threads.first().map(|t| state_of(t, self.by_v1));
-            frozen = Some(self.weather(self.process.now).freeze && self.is_all_frozen());
+            let is_frozen = self.weather(self.process.now).freeze && self.is_all_frozen();
+            frozen = (!self.hides_freezes).then_some(is_frozen);
         }
         self.pause(4);
         let each = if self.random.chance(self.each_percent) { self.look() } else { None };
@@ -168,6 +175,7 @@ impl Lab {
             wait_limit: None,
             busiest: Duration::ZERO,
             unmoved_runnable: None,
+            kept_since: None,
             runnable: 0,
             beyond_cap: 0,
         };
@@ -176,10 +184,13 @@ impl Lab {
             let (now, is_runnable) = (t.shown, is_runnable(t));
             each.runnable += u64::from(is_runnable);
             let prior = before.as_ref().and_then(|(_, list)| list.get(i).copied());
-            let (was, since) = prior.unwrap_or_default();
+            let (was, since, kept) = prior.unwrap_or_default();
             let has_run = (was.on_cpu, was.slices) != (now.on_cpu, now.slices);
             let still = since.filter(|_| is_runnable && !has_run);
-            all.push((now, is_runnable.then(|| still.unwrap_or(done))));
+            let kept = matches!(state_of(t, self.by_v1), ProcessState::DiskSleep)
+                .then(|| kept.filter(|_| !has_run).unwrap_or(each.since.sent));
+            each.kept_since = [each.kept_since, kept].into_iter().flatten().min();
+            all.push((now, is_runnable.then(|| still.unwrap_or(done)), kept));
             let (waited, slices) = (now.waited - was.waited, now.slices - was.slices);
             // A part that was booked without a slice makes one more, if the thread waits still.
             let parts = if is_runnable && slices > 0 { slices + 1 } else { slices.max(1) };
@@ -260,6 +271,6 @@ fn state_of(t: &Thread, by_v1: bool) -> ProcessState {
         Doing::Stopped => ProcessState::Stopped,
         Doing::Frozen if by_v1 => ProcessState::DiskSleep,
         Doing::Sleeping(_) | Doing::Blocked | Doing::Frozen => ProcessState::Sleeping,
-        Doing::Kept { .. } => ProcessState::DiskSleep,
+        Doing::Kept(..) => ProcessState::DiskSleep,
     }
 }

@@ -72,18 +72,114 @@ impl Drop for Cage {
     }
 }
 
+impl Cage {
+    fn new(name: &str) -> Option<Self> {
+        let mounts = crate::poll::mounts::Mounts::of_self().unwrap();
+        let Some(mount) = mounts.cgroup2() else {
+            println!("skipped: no cgroup v2 mount");
+            return None;
+        };
+        let cage = Self(mount.point.join(format!("dlock_{name}_{}", std::process::id())));
+        if let Err(e) = std::fs::create_dir(&cage.0) {
+            println!("skipped: cannot make {}: {e}", cage.0.display());
+            return None;
+        }
+        Some(cage)
+    }
+}
+
+/// Samplers that look around once an hour.
+fn rarely_looking() -> Vec<Sampler> {
+    let mut settings = settings("/proc");
+    settings.poll_interval = Duration::from_secs(3600);
+    let mut all = vec![Sampler::with(&settings, None, Pool::of(64))];
+    if let Some(taskstats) = crate::poll::stalls::taskstats::tests::kernel() {
+        all.push(Sampler::with(&settings, Some(taskstats), Pool::of(64)));
+    }
+    for sampler in &mut all {
+        sampler.purse = Purse::new(Budget::new(1.0, settings.stall_poll), || Duration::ZERO);
+    }
+    all
+}
+
+#[test]
+fn who_is_moved_into_a_frozen_cgroup_is_seen_however_rarely_the_rest_is_read() {
+    let Some(cage) = Cage::new("moved") else { return };
+    std::fs::write(cage.0.join("cgroup.freeze"), "1").unwrap();
+    for mut sampler in rarely_looking() {
+        let child = Mortal::sh("exec sleep 600");
+        let residents = [resident(child.pid())];
+        let at_ease = |s: &StallSample| {
+            (counters(s).state, counters(s).frozen) == (Some(ProcessState::Sleeping), Some(false))
+        };
+        until(&mut sampler, &residents, "asleep outside", at_ease);
+        std::fs::write(cage.0.join("cgroup.procs"), child.pid().to_string()).unwrap();
+        let mut has_run = false;
+        until(&mut sampler, &residents, "frozen", |s| {
+            let seen = counters(s);
+            has_run |= seen.state.is_none();
+            // It ran in order to stop, and who does not move after that is frozen.
+            assert!(!has_run || seen.state.is_none() || seen.frozen == Some(true), "{s:?}");
+            seen.frozen == Some(true)
+        });
+    }
+}
+
+/// Lets whoever waits for a writer of a FIFO go on.
+struct Fifo(PathBuf);
+
+impl Drop for Fifo {
+    fn drop(&mut self) {
+        use std::os::unix::fs::OpenOptionsExt;
+        let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
+        let _ = std::fs::OpenOptions::new().write(true).custom_flags(nonblock).open(&self.0);
+    }
+}
+
+#[test]
+fn state_d_is_seen_of_a_process_and_of_one_of_its_threads() {
+    // Who spawns waits in state D until the child, which first opens the FIFO, becomes another program.
+    let script = "
+import os, sys, threading, time
+fifo, alone = sys.argv[1], sys.argv[2] == 'alone'
+def spawn():
+    os.posix_spawn('/bin/true', ['true'], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, fifo, os.O_RDONLY, 0)])
+def beat():
+    while True: time.sleep(0.01)
+os.mkfifo(fifo)
+if not alone: threading.Thread(target=beat, daemon=True).start()
+spawn()
+";
+    let dir = tempfile::tempdir().unwrap();
+    for (i, (way, mut sampler)) in both().into_iter().enumerate() {
+        for threads in ["alone", "several"] {
+            let fifo = Fifo(dir.path().join(format!("{threads}{i}")));
+            let mut command = Command::new("python3");
+            command.args(["-c", script]).arg(&fifo.0).arg(threads);
+            let child = Mortal(command.spawn().unwrap());
+            let residents = [resident(child.pid())];
+            let began = clock::mono();
+            let what = format!("{way:?} {threads}: state D for two looks");
+            let sample = until(&mut sampler, &residents, &what, |s| {
+                let each = counters(s).each.as_ref();
+                each.is_some_and(|e| e.kept_since.is_some_and(|at| at < e.since.sent))
+            });
+            let each = counters(&sample).each.as_ref().unwrap();
+            assert!(each.kept_since.unwrap() >= began, "{each:?}");
+            if threads == "alone" {
+                let is_kept = |s: &StallSample| {
+                    let seen = counters(s);
+                    (seen.state, seen.frozen) == (Some(ProcessState::DiskSleep), Some(false))
+                };
+                until(&mut sampler, &residents, "state D, and not frozen", is_kept);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_frozen_process_is_seen_by_its_cgroup() {
-    let mounts = crate::poll::mounts::Mounts::of_self().unwrap();
-    let Some(mount) = mounts.cgroup2() else {
-        println!("skipped: no cgroup v2 mount");
-        return;
-    };
-    let cage = Cage(mount.point.join(format!("dlock_stalls_{}", std::process::id())));
-    if let Err(e) = std::fs::create_dir(&cage.0) {
-        println!("skipped: cannot make {}: {e}", cage.0.display());
-        return;
-    }
+    let Some(cage) = Cage::new("stalls") else { return };
     for (_, mut sampler) in both() {
         let mut child = Mortal::sh("while :; do :; done");
         std::fs::write(cage.0.join("cgroup.procs"), child.pid().to_string()).unwrap();
