@@ -37,10 +37,8 @@ pub struct WorstStallView {
     pub lower_seconds: f64,
     /// What showed that.
     pub lower_source: StallSource,
-    /// No stall was longer.
-    pub upper_seconds: f64,
-    /// The largest part of that.
-    pub upper_source: StallSource,
+    /// No stall was longer, and the largest part of that; `None` while that is not known, as of a worker that ended.
+    pub upper: Option<(f64, StallSource)>,
     /// Since the read that gave the lower bound.
     pub lower_age_seconds: f64,
 }
@@ -113,15 +111,13 @@ fn runnable(host: &Host, now: Mono, rules: StallRules) -> Option<u64> {
     })?
 }
 
-/// Both bounds or none: the lower one alone would look as if it were all that can have been.
+/// A lower bound stays true when nothing is sampled any more; how long a stall can have been at most is not known then.
 fn worst_stall(host: &Host, now: Mono, rules: StallRules) -> Option<WorstStallView> {
     let worst = host.worst_stall(now, rules)?;
-    let upper = worst.upper?;
     Some(WorstStallView {
         lower_seconds: worst.lower.length.as_secs_f64(),
         lower_source: worst.lower.source,
-        upper_seconds: upper.length.as_secs_f64(),
-        upper_source: upper.source,
+        upper: worst.upper.map(|upper| (upper.length.as_secs_f64(), upper.source)),
         lower_age_seconds: now.secs_since(worst.lower_at).max(0.0),
     })
 }

@@ -58,10 +58,16 @@ fn what_is_sampled_is_shown_and_withheld_when_it_is_too_old() {
     assert_eq!((&view.cgroup, &view.jvm), (&None, &None));
     let worst = view.worst_stall.expect("both bounds");
     assert_eq!((worst.lower_seconds, worst.lower_source), (0.03, StallSource::RunQueue));
-    assert!(worst.upper_seconds >= worst.lower_seconds && worst.upper_seconds < 1.5, "{worst:?}");
+    let (upper, _) = worst.upper.expect("it is sampled");
+    assert!(upper >= worst.lower_seconds && upper < 1.5, "{worst:?}");
     assert!((worst.lower_age_seconds - 0.099).abs() < 0.6, "{worst:?}");
-    let view = host_view(&worker, at(60_000), RULES);
-    assert_eq!(view, None, "too old to say anything of now");
+    let view = host_view(&worker, at(60_000), RULES).expect("there was a stall in the window");
+    let worst = view.worst_stall.expect("which is as true as before");
+    assert_eq!((worst.lower_seconds, worst.upper), (0.03, None));
+    let only = WorkerHostView { worst_stall: Some(worst), ..WorkerHostView::default() };
+    assert_eq!(view, only, "too old to say anything else of now");
+    let view = host_view(&worker, at(3_700_000), RULES);
+    assert_eq!(view, None, "too old for the window");
 }
 
 #[test]

@@ -14,8 +14,7 @@ pub fn full() -> WorkerHostView {
         worst_stall: Some(WorstStallView {
             lower_seconds: 20.25,
             lower_source: StallSource::Stopped,
-            upper_seconds: 21.5,
-            upper_source: StallSource::BetweenSamples,
+            upper: Some((21.5, StallSource::BetweenSamples)),
             lower_age_seconds: 61.0,
         }),
         ongoing_stall_seconds: Some(0.75),

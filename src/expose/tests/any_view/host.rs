@@ -15,15 +15,10 @@ fn count() -> impl Strategy<Value = Option<u64>> {
 }
 
 fn worst() -> impl Strategy<Value = WorstStallView> {
-    (vec(any::<f64>(), 3), word(StallSource::ALL), word(StallSource::ALL)).prop_map(
-        |(n, lower_source, upper_source)| WorstStallView {
-            lower_seconds: n[0],
-            lower_source,
-            upper_seconds: n[1],
-            upper_source,
-            lower_age_seconds: n[2],
-        },
-    )
+    let upper = option::of((any::<f64>(), word(StallSource::ALL)));
+    (vec(any::<f64>(), 2), word(StallSource::ALL), upper).prop_map(|(n, lower_source, upper)| {
+        WorstStallView { lower_seconds: n[0], lower_source, upper, lower_age_seconds: n[1] }
+    })
 }
 
 fn cgroup() -> impl Strategy<Value = CgroupView> {
