@@ -41,7 +41,7 @@ fn add_scheduling(sheet: &mut Tiered<'_>, name: &str, host: &WorkerHostView) {
 fn add_cgroup(sheet: &mut Tiered<'_>, name: &str, cgroup: &CgroupView) {
     for (resource, kind, share, total) in &cgroup.pressure {
         let Some(family) = waited(resource, kind) else { continue };
-        sheet.add(&cat::PRESSURE, [name, resource, kind], *share);
+        sheet.add_some(&cat::PRESSURE, [name, resource, kind], *share);
         sheet.add(family, [name], *total);
     }
     let values: [(&Family<1>, Option<f64>); 5] = [

@@ -45,7 +45,7 @@ pub(super) struct Cgroup<'a> {
 
 #[derive(Debug, Serialize)]
 struct Pressure {
-    ratio: f64,
+    ratio: Option<f64>,
     total_seconds: f64,
 }
 

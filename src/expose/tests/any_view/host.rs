@@ -24,7 +24,7 @@ fn worst() -> impl Strategy<Value = WorstStallView> {
 fn cgroup() -> impl Strategy<Value = CgroupView> {
     let resource = select(vec!["memory", "cpu", "io", "irq"]);
     let kind = select(vec!["some", "full"]);
-    let pressure = vec((resource, kind, any::<f64>(), any::<f64>()), 0..7);
+    let pressure = vec((resource, kind, number(), any::<f64>()), 0..7);
     (name(), pressure, vec(count(), 4), number()).prop_map(|(path, pressure, n, throttled)| {
         CgroupView {
             path,
