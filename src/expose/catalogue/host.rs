@@ -33,7 +33,7 @@ families! { HOST:
         "Time in seconds in which all tasks of the worker's cgroup waited for I/O at once (PSI io full).";
     OOM_KILLS = Counter Core "dlock_worker_cgroup_oom_kills_total" ["worker"]
         "Processes of the worker's cgroup, or of one below it, that the kernel killed for want of memory (oom_kill in \
-         memory.events or memory.oom_control).";
+         memory.events or memory.oom_control). Stays when the worker ended, as its other totals do.";
     THROTTLED = Counter Core "dlock_worker_cgroup_throttled_seconds_total" ["worker"]
         "Time in seconds that CPU quotas of the worker's cgroup and of those above it kept it from running (cpu.stat), \
          summed over CPUs: may grow faster than the clock.";
