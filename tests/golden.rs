@@ -74,7 +74,13 @@ fn metrics_are_those_of_the_golden_file() {
     exporter.wait_for(
         "all workers were seen alive: dlock_worker_alive",
         Duration::from_secs(20),
-        |m| ["zombie-1", "gone-1", "orders-1"].iter().all(|w| alive(m, w, "process")),
+        |m| {
+            // What was read of a cgroup stays when its process ended.
+            let family = "dlock_worker_cgroup_throttled_seconds_total";
+            ["zombie-1", "gone-1", "orders-1"]
+                .iter()
+                .all(|w| alive(m, w, "process") && m.value(family, &[("worker", w)]).is_some())
+        },
     );
     world.end_two_workers();
     exporter.wait_for("a beat that stands still: dlock_worker_alive", DEADLINE, |m| {

@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod clocks;
+pub mod cpu;
 pub mod ends;
 pub mod fresh;
 pub mod habit;

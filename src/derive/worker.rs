@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::cpu::CpuTime;
 use super::heartbeat::{BeatRules, Heartbeat};
 use super::host::Host;
 use super::process::Processes;
@@ -26,6 +27,8 @@ pub struct Worker {
     pub heartbeat: Heartbeat,
     /// Its processes: by the pid in a token where the group finds them so, else under `None`.
     pub processes: BTreeMap<Option<i32>, Processes>,
+    /// CPU time of all of them.
+    pub cpu: CpuTime,
     /// Pids that tokens of it name, with their host and when last seen.
     pub tokens: BTreeMap<i32, (Option<Arc<str>>, Mono)>,
     /// Locks it holds, with the pid that the token names.
@@ -47,6 +50,7 @@ impl Worker {
             is_configured,
             heartbeat: Heartbeat::default(),
             processes: BTreeMap::new(),
+            cpu: CpuTime::default(),
             tokens: BTreeMap::new(),
             holds: BTreeMap::new(),
             last_held: at,

@@ -264,7 +264,7 @@ fn worker_view(
         process: processes
             .iter()
             .filter(|p| fresh(p.last_span()))
-            .find_map(|p| process_view(p, now)),
+            .find_map(|p| process_view(worker, p, now)),
         process_gone: !seen.is_empty()
             && seen.iter().all(|p| fresh(p.last_span()) && p.live().next().is_none())
             && seen.iter().any(|p| p.liveness() == crate::derive::Liveness::Dead),
@@ -275,7 +275,7 @@ fn worker_view(
     })
 }
 
-fn process_view(processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
+fn process_view(worker: &Worker, processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
     // The oldest of several: the one that stays while others come and go.
     let all = || processes.live().chain(processes.zombies());
     let p = all().min_by_key(|p| p.start_ticks)?;
@@ -284,7 +284,7 @@ fn process_view(processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
         uptime_seconds: now.secs_since(p.started).max(0.0),
         threads: all().map(|p| p.threads).sum(),
         resident_bytes: all().map(|p| p.resident_bytes).sum(),
-        cpu_seconds: p.cpu.as_secs_f64(),
+        cpu_seconds: worker.cpu.total().as_secs_f64(),
         frozen: p.frozen,
     })
 }

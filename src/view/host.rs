@@ -37,21 +37,20 @@ pub struct WorstStallView {
     pub lower_seconds: f64,
     /// What showed that.
     pub lower_source: StallSource,
-    /// No stall was longer.
-    pub upper_seconds: f64,
-    /// The largest part of that.
-    pub upper_source: StallSource,
+    /// No stall was longer, and the largest part of that; `None` while that is not known, as of a worker that ended.
+    pub upper: Option<(f64, StallSource)>,
     /// Since the read that gave the lower bound.
     pub lower_age_seconds: f64,
 }
 
-/// A cgroup; of several the sums of totals and the largest of everything else.
+/// A cgroup; of several the sums of totals and the largest of everything else. Totals stay when no cgroup is there to be
+/// read any more.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CgroupView {
     /// Path as `/proc/<pid>/cgroup` writes it; of several the first. For the API.
     pub path: Arc<str>,
-    /// Resource (`memory`, `cpu`, `io`), kind (`some`, `full`), share of the last 10 s, total seconds.
-    pub pressure: Vec<(&'static str, &'static str, f64, f64)>,
+    /// Resource (`memory`, `cpu`, `io`), kind (`some`, `full`), share of the last 10 s while it is read, total seconds.
+    pub pressure: Vec<(&'static str, &'static str, Option<f64>, f64)>,
     /// Kills for want of memory.
     pub oom_kills: Option<u64>,
     /// Seconds throttled, summed over CPUs.
@@ -113,15 +112,13 @@ fn runnable(host: &Host, now: Mono, rules: StallRules) -> Option<u64> {
     })?
 }
 
-/// Both bounds or none: the lower one alone would look as if it were all that can have been.
+/// A lower bound stays true when nothing is sampled any more; how long a stall can have been at most is not known then.
 fn worst_stall(host: &Host, now: Mono, rules: StallRules) -> Option<WorstStallView> {
     let worst = host.worst_stall(now, rules)?;
-    let upper = worst.upper?;
     Some(WorstStallView {
         lower_seconds: worst.lower.length.as_secs_f64(),
         lower_source: worst.lower.source,
-        upper_seconds: upper.length.as_secs_f64(),
-        upper_source: upper.source,
+        upper: worst.upper.map(|upper| (upper.length.as_secs_f64(), upper.source)),
         lower_age_seconds: now.secs_since(worst.lower_at).max(0.0),
     })
 }
@@ -133,24 +130,31 @@ fn oldest(now: Mono, poll: Duration) -> Mono {
 
 fn cgroup_view(host: &Host, now: Mono, rules: StallRules) -> Option<CgroupView> {
     let cgroups = || host.cgroups().since(oldest(now, rules.poll));
-    let first = cgroups().next()?;
+    let first = cgroups().next();
+    if first.is_none() && host.failures(now, rules.poll).cgroup.is_some() {
+        return None;
+    }
+    // Whoever was killed for want of memory is gone when that is to be seen, and its cgroup often too.
+    let first = first.or_else(|| host.cgroups().last())?;
+    let is_told =
+        |is_read: fn(&Cgroup) -> bool| cgroups().next().is_none() || cgroups().any(is_read);
     let totals = host.cgroups().totals();
     let mut pressure = Vec::new();
-    let resources: [(&'static str, PressureOf, [Option<Duration>; 2]); 3] = [
-        ("memory", |c| c.memory.ok(), totals.memory),
-        ("cpu", |c| c.cpu.ok(), totals.cpu),
-        ("io", |c| c.io.ok(), totals.io),
+    let resources: [(&'static str, PressureOf, bool, [Option<Duration>; 2]); 3] = [
+        ("memory", |c| c.memory.ok(), is_told(|c| c.memory.is_ok()), totals.memory),
+        ("cpu", |c| c.cpu.ok(), is_told(|c| c.cpu.is_ok()), totals.cpu),
+        ("io", |c| c.io.ok(), is_told(|c| c.io.is_ok()), totals.io),
     ];
-    for (resource, of, [some, full]) in resources {
+    for (resource, of, _, [some, full]) in resources.into_iter().filter(|(_, _, told, _)| *told) {
         let read = || cgroups().filter_map(of);
-        let some = share(read().map(|p| p.some)).zip(some);
-        let full = share(read().filter_map(|p| p.full)).zip(full);
-        for (kind, told) in [("some", some), ("full", full)] {
-            pressure.extend(told.map(|(share, t)| (resource, kind, share, t.as_secs_f64())));
+        let some = (share(read().map(|p| p.some)), some);
+        let full = (share(read().filter_map(|p| p.full)), full);
+        for (kind, (share, total)) in [("some", some), ("full", full)] {
+            pressure.extend(total.map(|t| (resource, kind, share, t.as_secs_f64())));
         }
     }
-    let kills = cgroups().any(|c| c.oom_kills.is_ok());
-    let throttles = cgroups().any(|c| c.throttling.is_ok());
+    let kills = is_told(|c| c.oom_kills.is_ok());
+    let throttles = is_told(|c| c.throttling.is_ok());
     Some(CgroupView {
         path: first.path.clone(),
         pressure,

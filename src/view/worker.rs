@@ -47,7 +47,7 @@ pub struct WorkerProcessView {
     pub threads: u64,
     /// Resident memory.
     pub resident_bytes: u64,
-    /// CPU time; never falls while the process is the same.
+    /// CPU time of all that the exporter saw, those that ended too; never falls.
     pub cpu_seconds: f64,
     /// Cgroup frozen.
     pub frozen: Option<bool>,

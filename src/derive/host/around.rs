@@ -135,8 +135,10 @@ impl Host {
             let recent = self.processes.values().filter(|p| is_fresh(Some(read(p)), now, poll));
             recent.filter_map(why).filter(|why| *why != HostUnknown::Gone).max()
         };
+        let is_capped = is_fresh(self.cgroups.left_out(), now, poll);
+        let capped = is_capped.then_some(HostUnknown::Unsupported);
         Failures {
-            cgroup: worst(|p| p.cgroup_read, |p| p.cgroup_failure),
+            cgroup: worst(|p| p.cgroup_read, |p| p.cgroup_failure).or(capped),
             pressure: worst(|p| p.cgroup_read, |p| p.pressure_failure),
             jvm: worst(|p| p.jvm_read, |p| p.jvm_failure),
         }

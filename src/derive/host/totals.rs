@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::observe::cgroup::{Cgroup, Pressure, Waiting};
+use crate::observe::stall::HostUnknown;
 use crate::observe::{Mono, Span};
 
-/// Cgroups of one worker whose totals are remembered.
-const MOST_CGROUPS: usize = 64;
+/// Cgroups of one worker whose totals are remembered: one for each process that is followed. What is beyond them is left
+/// out, and told as such; were they let go in turn, no counter would ever move.
+const MOST_CGROUPS: usize = super::MOST_PROCESSES;
 
 /// Totals of cgroups.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,18 +35,22 @@ pub struct CgroupTotals {
 pub struct Cgroups {
     seen: BTreeMap<Arc<str>, (Span, Cgroup)>,
     totals: CgroupTotals,
+    /// When one found no place.
+    left_out: Option<Mono>,
 }
 
 impl Cgroups {
-    /// Takes one look at one of them.
+    /// Takes one look at one of them. Of one that was removed what it last said stays, so that another that is made under
+    /// its name counts from zero.
     pub(super) fn take(&mut self, span: Span, cgroup: &Cgroup) {
-        let before = self.seen.insert(cgroup.path.clone(), (span, cgroup.clone()));
-        if self.seen.len() > MOST_CGROUPS
-            && let Some(oldest) =
-                self.seen.iter().min_by_key(|(_, (s, _))| s.done).map(|(p, _)| p.clone())
-        {
-            self.seen.remove(&oldest);
+        if is_removed(cgroup) {
+            return;
         }
+        if !self.seen.contains_key(&cgroup.path) && !self.has_room(span.done) {
+            self.left_out = Some(span.done);
+            return;
+        }
+        let before = self.seen.insert(cgroup.path.clone(), (span, cgroup.clone()));
         let before = before.as_ref().map(|(_, c)| c);
         let t = &mut self.totals;
         pressure(&mut t.memory, before.and_then(|c| c.memory.ok()), cgroup.memory.ok());
@@ -56,15 +62,38 @@ impl Cgroups {
         count(&mut t.throttled_periods, was.map(|t| t.periods), is.map(|t| t.periods));
     }
 
+    /// One that was not seen for long goes when another comes.
+    fn has_room(&mut self, now: Mono) -> bool {
+        if self.seen.len() >= MOST_CGROUPS {
+            self.seen.retain(|_, (s, _)| now.since(s.done) < super::OUT_OF_SIGHT);
+        }
+        self.seen.len() < MOST_CGROUPS
+    }
+
+    /// When one was last left out, because there are too many.
+    pub fn left_out(&self) -> Option<Mono> {
+        self.left_out
+    }
+
     /// Sums over all of them since each was first seen; what no cgroup ever told is not there.
     pub fn totals(&self) -> &CgroupTotals {
         &self.totals
+    }
+
+    /// The one looked at last.
+    pub fn last(&self) -> Option<&Cgroup> {
+        self.seen.values().max_by_key(|(s, _)| s.done).map(|(_, c)| c)
     }
 
     /// Those looked at since then, in the order of their paths.
     pub fn since(&self, from: Mono) -> impl Iterator<Item = &Cgroup> {
         self.seen.values().filter(move |(s, _)| s.done >= from).map(|(_, c)| c)
     }
+}
+
+fn is_removed(c: &Cgroup) -> bool {
+    let gone = Some(HostUnknown::Gone);
+    [c.memory.err(), c.oom_kills.err(), c.memory_bytes.err(), c.frozen.err()].contains(&gone)
 }
 
 fn pressure(sums: &mut [Option<Duration>; 2], was: Option<Pressure>, is: Option<Pressure>) {

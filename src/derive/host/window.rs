@@ -42,6 +42,8 @@ pub struct Window {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     begun: Mono,
+    /// When the last of it was recorded; how long it was meant to be, a new config may have changed.
+    ended: Mono,
     largest: Bound,
     /// When the largest was seen.
     at: Mono,
@@ -56,11 +58,12 @@ impl Window {
         match self.buckets.back_mut() {
             // Facts of several sources come in no strict order; an early one belongs to the bucket that is there.
             Some(last) if at.since(last.begun) < width || at < last.begun => {
+                last.ended = last.ended.max(at);
                 if bound.length > last.largest.length {
                     (last.largest, last.at) = (bound, at);
                 }
             }
-            _ => self.buckets.push_back(Bucket { begun: at, largest: bound, at }),
+            _ => self.buckets.push_back(Bucket { begun: at, ended: at, largest: bound, at }),
         }
         is_largest
     }
@@ -80,7 +83,7 @@ impl Window {
 }
 
 fn is_kept(bucket: &Bucket, now: Mono, window: Duration) -> bool {
-    now.since(bucket.begun) <= window.saturating_add(window / BUCKETS)
+    now.since(bucket.ended) <= window
 }
 
 #[cfg(test)]
@@ -120,6 +123,23 @@ mod tests {
         }
         assert!(w.buckets.len() <= BUCKETS as usize + 2, "{}", w.buckets.len());
         assert_eq!(largest(&w, 20_000.0), Some(976));
+    }
+
+    #[test]
+    fn a_shorter_window_keeps_what_was_within_it() {
+        let hour = Duration::from_secs(3600);
+        let mut w = Window::default();
+        for s in 0..=70 {
+            // Buckets of an hour's window are a minute long; the stall is in the last third of one.
+            let length = if s == 55 { 4000 } else { 5 };
+            w.record(Mono::from_secs_f64(f64::from(s)), bound(length), hour);
+        }
+        let minute = Duration::from_secs(60);
+        let largest = |w: &Window, now| w.largest(Mono::from_secs_f64(now), minute);
+        assert_eq!(largest(&w, 100.0).map(|(b, _)| b), Some(bound(4000)));
+        w.record(Mono::from_secs_f64(101.0), bound(6), minute);
+        assert_eq!(largest(&w, 114.0).map(|(b, _)| b), Some(bound(4000)), "59 s ago");
+        assert_eq!(largest(&w, 121.0).map(|(b, _)| b), Some(bound(6)), "and it goes in the end");
     }
 
     #[test]

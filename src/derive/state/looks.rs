@@ -65,6 +65,7 @@ impl State {
         let Some(worker) = self.workers.by_name.get_mut(&read.worker).filter(|_| is_wanted) else {
             return;
         };
+        worker.cpu.read(read);
         let processes = worker.processes.entry(read.token_pid).or_default();
         let was_lost = processes.loss().is_some();
         let before = processes.unknown();

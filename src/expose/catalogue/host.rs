@@ -33,7 +33,7 @@ families! { HOST:
         "Time in seconds in which all tasks of the worker's cgroup waited for I/O at once (PSI io full).";
     OOM_KILLS = Counter Core "dlock_worker_cgroup_oom_kills_total" ["worker"]
         "Processes of the worker's cgroup, or of one below it, that the kernel killed for want of memory (oom_kill in \
-         memory.events or memory.oom_control).";
+         memory.events or memory.oom_control). Stays when the worker ended, as its other totals do.";
     THROTTLED = Counter Core "dlock_worker_cgroup_throttled_seconds_total" ["worker"]
         "Time in seconds that CPU quotas of the worker's cgroup and of those above it kept it from running (cpu.stat), \
          summed over CPUs: may grow faster than the clock.";
@@ -60,8 +60,8 @@ families! { HOST:
         "Since the last collection of the worker's JVM ended, in seconds as of the snapshot (hsperfdata).";
     WORST_STALL = Gauge Core "dlock_worker_worst_stall_seconds" ["worker", "bound"]
         "Worst stall of the worker within stall_window, in seconds on the exporter's monotonic clock, between two bounds: \
-         lower, the machine kept it from running for at least so long at once; upper, never for longer. From heartbeat \
-         gaps, run delay, stops, freezes, sleep in state D, pressure and safepoints; a thread that sleeps by itself is no \
+         lower, the machine kept it from running for at least so long at once; upper, never for longer, absent while \
+         nothing is sampled, as of a worker that ended. From heartbeat gaps, run delay, stops, freezes, sleep in state D, pressure and safepoints; a thread that sleeps by itself is no \
          stall. Where freezes cannot be read (coverage cgroup), the upper one grows while the worker sleeps; where \
          pressure cannot be read (coverage pressure), it leaves out waits of single threads for memory and I/O that no \
          look at threads found in state D.";

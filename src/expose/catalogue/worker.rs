@@ -32,7 +32,8 @@ families! { WORKERS:
     RESIDENT = Gauge Full "dlock_worker_process_resident_memory_bytes" ["worker"]
         "Resident memory of the worker's process in bytes (/proc/PID/stat).";
     CPU = Counter Full "dlock_worker_process_cpu_seconds_total" ["worker"]
-        "CPU time, user and system, of the worker's process in seconds (/proc/PID/stat).";
+        "CPU time, user and system, of the worker's processes in seconds, each from its beginning (/proc/PID/stat). Also \
+         of those that ended since the exporter first saw the worker: it does not fall at a restart.";
     CGROUP_FROZEN = Gauge Core "dlock_worker_cgroup_frozen" ["worker"]
         "Whether the cgroup (v2) of the worker's process, or one above it, is frozen: 1 or 0.";
 }

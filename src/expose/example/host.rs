@@ -14,8 +14,7 @@ pub fn full() -> WorkerHostView {
         worst_stall: Some(WorstStallView {
             lower_seconds: 20.25,
             lower_source: StallSource::Stopped,
-            upper_seconds: 21.5,
-            upper_source: StallSource::BetweenSamples,
+            upper: Some((21.5, StallSource::BetweenSamples)),
             lower_age_seconds: 61.0,
         }),
         ongoing_stall_seconds: Some(0.75),
@@ -23,12 +22,12 @@ pub fn full() -> WorkerHostView {
         cgroup: Some(CgroupView {
             path: "/system.slice/orders-1.service".into(),
             pressure: vec![
-                ("memory", "some", 0.125, 9.5),
-                ("memory", "full", 0.0625, 4.25),
-                ("cpu", "some", 0.5, 30.0),
-                ("cpu", "full", 0.25, 12.0),
-                ("io", "some", 0.0, 1.5),
-                ("io", "full", 0.0, 0.5),
+                ("memory", "some", Some(0.125), 9.5),
+                ("memory", "full", Some(0.0625), 4.25),
+                ("cpu", "some", Some(0.5), 30.0),
+                ("cpu", "full", Some(0.25), 12.0),
+                ("io", "some", Some(0.0), 1.5),
+                ("io", "full", Some(0.0), 0.5),
             ],
             oom_kills: Some(1),
             throttled_seconds: Some(7.5),

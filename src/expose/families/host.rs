@@ -30,20 +30,18 @@ fn add_scheduling(sheet: &mut Tiered<'_>, name: &str, host: &WorkerHostView) {
     sheet.add_some(&cat::RUNNABLE_THREADS, [name], count(host.runnable_threads));
     sheet.add_some(&cat::RUN_DELAY, [name], host.run_delay_seconds);
     sheet.add_some(&cat::INVOLUNTARY, [name], count(host.involuntary_switches));
-    // One bound without the other would read as if it were the stall itself.
-    if let Some(worst) = &host.worst_stall
-        && worst.lower_seconds.is_finite()
-        && worst.upper_seconds.is_finite()
-    {
+    // A lower bound is true by itself; an upper one alone would hide that one is known.
+    if let Some(worst) = host.worst_stall.filter(|w| w.lower_seconds.is_finite()) {
         sheet.add(&cat::WORST_STALL, [name, "lower"], worst.lower_seconds);
-        sheet.add(&cat::WORST_STALL, [name, "upper"], worst.upper_seconds);
+        let upper = worst.upper.map(|(seconds, _)| seconds).filter(|s| s.is_finite());
+        sheet.add_some(&cat::WORST_STALL, [name, "upper"], upper);
     }
 }
 
 fn add_cgroup(sheet: &mut Tiered<'_>, name: &str, cgroup: &CgroupView) {
     for (resource, kind, share, total) in &cgroup.pressure {
         let Some(family) = waited(resource, kind) else { continue };
-        sheet.add(&cat::PRESSURE, [name, resource, kind], *share);
+        sheet.add_some(&cat::PRESSURE, [name, resource, kind], *share);
         sheet.add(family, [name], *total);
     }
     let values: [(&Family<1>, Option<f64>); 5] = [

@@ -21,8 +21,8 @@ struct Worst {
     lower_seconds: f64,
     lower_source: &'static str,
     lower_age_seconds: f64,
-    upper_seconds: f64,
-    upper_source: &'static str,
+    upper_seconds: Option<f64>,
+    upper_source: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -45,7 +45,7 @@ pub(super) struct Cgroup<'a> {
 
 #[derive(Debug, Serialize)]
 struct Pressure {
-    ratio: f64,
+    ratio: Option<f64>,
     total_seconds: f64,
 }
 
@@ -74,8 +74,8 @@ impl Stalls {
                 lower_seconds: w.lower_seconds,
                 lower_source: w.lower_source.as_str(),
                 lower_age_seconds: w.lower_age_seconds,
-                upper_seconds: w.upper_seconds,
-                upper_source: w.upper_source.as_str(),
+                upper_seconds: w.upper.map(|(seconds, _)| seconds),
+                upper_source: w.upper.map(|(_, source)| source.as_str()),
             }),
             ongoing_seconds: host.ongoing_stall_seconds,
             in_collection: host.jvm.as_ref().map(|j| j.is_collecting),

@@ -1,4 +1,4 @@
-//! What is shown of hosts and clocks when: absent stays absent, bounds come in pairs, states are one-hot.
+//! What is shown of hosts and clocks when: absent stays absent, no upper bound without a lower, states are one-hot.
 
 use super::printed;
 use crate::config::SeriesTier;
@@ -60,15 +60,17 @@ fn pressure_goes_to_the_family_of_its_resource_and_kind() {
 }
 
 #[test]
-fn the_bounds_of_a_stall_come_together_or_not_at_all() {
+fn a_stall_has_a_lower_bound_also_while_none_is_known_above() {
     let bound = |view: &View, bound: &'static str| {
         printed(view).get("dlock_worker_worst_stall_seconds", &[ORDERS[0], ("bound", bound)])
     };
     let mut view = View::example();
     assert_eq!((bound(&view, "lower"), bound(&view, "upper")), (Some(20.25), Some(21.5)));
-    if let Some(worst) = &mut seen(&mut view).worst_stall {
-        worst.upper_seconds = f64::INFINITY;
+    for upper in [None, Some((f64::INFINITY, StallSource::BetweenSamples))] {
+        seen(&mut view).worst_stall.as_mut().expect("a stall").upper = upper;
+        assert_eq!((bound(&view, "lower"), bound(&view, "upper")), (Some(20.25), None));
     }
+    seen(&mut view).worst_stall.as_mut().expect("a stall").lower_seconds = f64::NAN;
     assert_eq!((bound(&view, "lower"), bound(&view, "upper")), (None, None));
 }
 

@@ -19,7 +19,7 @@ pub fn worst(host: &WorkerHostView) -> String {
 }
 
 fn bounds(worst: &WorstStallView) -> String {
-    let (lower, upper) = (when::small(worst.lower_seconds), when::small(worst.upper_seconds));
+    let lower = when::small(worst.lower_seconds);
     let mut out = String::new();
     // A lower bound of nothing has no source.
     if worst.lower_seconds > 0.0 {
@@ -30,8 +30,16 @@ fn bounds(worst: &WorstStallView) -> String {
             "<div>at least <b class=\"n\">{lower}</b> <span class=\"dim\">{source}, {age} ago</span></div>"
         );
     }
-    let source = words::stall(worst.upper_source);
-    put!(out, "<div>at most <b class=\"n\">{upper}</b> <span class=\"dim\">{source}</span></div>");
+    match worst.upper {
+        Some((upper, source)) => {
+            let (upper, source) = (when::small(upper), words::stall(source));
+            put!(
+                out,
+                "<div>at most <b class=\"n\">{upper}</b> <span class=\"dim\">{source}</span></div>"
+            );
+        }
+        None => out.push_str("<div class=\"dim\">how long at most is not known</div>"),
+    }
     out
 }
 

@@ -129,6 +129,9 @@ pub fn worker_blind(aspect: &str, reason: &str) -> String {
             "refused (needs the same user, or `CAP_SYS_PTRACE` and `CAP_DAC_READ_SEARCH`)"
         }
         ("jvm", "unsupported", ..) => "this JVM keeps no hsperfdata",
+        ("cgroup", "unsupported", ..) => {
+            "none that can be read, or its processes are in more of them than are looked at"
+        }
         ("threads", "unsupported", ..) => "more of them than are looked at",
         ("stall_resolution", ..) => "sampled less often than `stall_poll` asks for",
         (_, _, Some(aspect), Some(reason)) => why(*aspect, *reason),

@@ -100,7 +100,7 @@ fn pressure(cgroup: &CgroupView) -> String {
         let of = |kind: &str| {
             let mut all =
                 cgroup.pressure.iter().filter(|(r, k, _, _)| (*r, *k) == (resource, kind));
-            all.next().map(|(_, _, share, _)| *share).filter(|s| s.is_finite() && *s >= 0.005)
+            all.next().and_then(|(_, _, share, _)| *share).filter(|s| s.is_finite() && *s >= 0.005)
         };
         // Whenever all tasks wait, some do.
         let Some(some) = of("some") else { continue };
@@ -110,7 +110,7 @@ fn pressure(cgroup: &CgroupView) -> String {
         }
         out.push_str("</div>");
     }
-    if out.is_empty() && !cgroup.pressure.is_empty() {
+    if out.is_empty() && cgroup.pressure.iter().any(|(_, _, share, _)| share.is_some()) {
         out.push_str("none");
     }
     if let Some(kills) = cgroup.oom_kills.filter(|n| *n > 0) {

@@ -112,6 +112,22 @@ async fn a_worker_of_which_nothing_is_seen_here_has_null_and_not_zero() {
 }
 
 #[tokio::test]
+async fn a_worst_stall_of_which_only_the_least_is_known_has_null_above() {
+    let mut setup = Setup::example();
+    let host = setup.view.workers[0].host.as_mut().unwrap();
+    host.worst_stall.as_mut().unwrap().upper = None;
+    let all = setup.start().await.ask(&get("/api/v1/workers")).await.json();
+    let worst = &all["workers"][0]["stalls"]["worst"];
+    assert_eq!(
+        (&worst["lower_seconds"], &worst["lower_source"]),
+        (&20.25.into(), &"stopped".into())
+    );
+    for part in ["upper_seconds", "upper_source"] {
+        assert_eq!(worst.get(part), Some(&serde_json::Value::Null), "{worst}");
+    }
+}
+
+#[tokio::test]
 async fn a_clock_that_serves_its_own_time_has_no_offset_and_no_bound() {
     let server = Setup::example().start().await;
     let all = server.ask(&get("/api/v1/clocks")).await.json();

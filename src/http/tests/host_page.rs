@@ -139,6 +139,16 @@ async fn a_lock_shows_its_holders_worst_stall_beside_what_it_survives() {
 }
 
 #[tokio::test]
+async fn a_holder_that_ended_keeps_the_least_that_was_seen() {
+    let mut setup = Setup::example();
+    let host = setup.view.workers[0].host.as_mut().expect("a host part");
+    host.worst_stall.as_mut().expect("a stall").upper = None;
+    let text = page(setup, "/locks/main/orders").await;
+    assert!(text.contains("at least 20.2 s stopped"), "{text}");
+    assert!(text.contains("how long at most is not known") && !text.contains("at most 2"));
+}
+
+#[tokio::test]
 async fn a_holder_that_is_not_on_this_host_has_no_stalls_there() {
     for (path, name) in [("/locks/main/unread", None), ("/locks/main/orders", Some("elsewhere-1"))]
     {

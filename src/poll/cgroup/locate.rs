@@ -133,7 +133,7 @@ impl Tree {
 }
 
 /// The cgroup trees that this process sees.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trees {
     v2: Option<Tree>,
     v1: Vec<(&'static str, Tree)>,

@@ -25,6 +25,11 @@ impl Members {
         (now.since(*found) < AGAIN + AGAIN * part / PARTS).then(|| Arc::clone(homes))
     }
 
+    /// Where the process was found last, however long ago.
+    pub fn last(&self, process: ProcessId) -> Option<Arc<Homes>> {
+        self.0.get(&process).map(|(_, homes)| Arc::clone(homes))
+    }
+
     /// It was found there.
     pub fn found(&mut self, process: ProcessId, at: Mono, homes: &Arc<Homes>) {
         self.0.insert(process, (at, Arc::clone(homes)));

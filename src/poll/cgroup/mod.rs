@@ -69,6 +69,18 @@ impl Cgroups {
         }
     }
 
+    /// Looks once more at the cgroups of processes that ended: the kernel counts a kill for want of memory before it
+    /// kills, so that it is to be seen there while the cgroup is.
+    pub fn read_last(&mut self, ended: &[Resident]) -> Vec<CgroupRead> {
+        let Some((_, trees)) = self.trees.as_ref().filter(|_| !ended.is_empty()) else {
+            return Vec::new();
+        };
+        let mut round = Round::new(&self.paths.procfs, trees.clone(), &mut self.members);
+        let reads = ended.iter().filter_map(|r| round.last(r)).collect();
+        ended.iter().for_each(|r| self.members.forget(r.process));
+        reads
+    }
+
     fn trees(&mut self) -> Result<Trees, String> {
         let now = clock::mono();
         if let Some((found, trees)) = &self.trees
@@ -79,8 +91,11 @@ impl Cgroups {
         let mounts = Mounts::of_self().map_err(|e| format!("/proc/self/mountinfo: {e}"))?;
         let prefix = self.paths.cgroupfs.as_deref();
         let trees = Trees::find(&mounts, prefix, &["memory", "cpu", "freezer"]);
+        // Where processes were found stays true while the trees are the same, and is needed when they end.
+        if self.trees.as_ref().is_none_or(|(_, before)| *before != trees) {
+            self.members = Members::default();
+        }
         self.trees = Some((now, trees.clone()));
-        self.members = Members::default();
         Ok(trees)
     }
 }

@@ -69,6 +69,15 @@ impl<'a> Round<'a> {
         CgroupRead { worker, process: resident.process, span, seen, detail }
     }
 
+    /// The cgroup in which a process was that ended; `None` if it was never found, or its cgroup was removed as well.
+    pub fn last(&mut self, resident: &Resident) -> Option<CgroupRead> {
+        let homes = self.members.last(resident.process)?;
+        let Shared { span, seen, detail } = self.shared(homes);
+        let worker = Arc::clone(&resident.worker);
+        let read = CgroupRead { worker, process: resident.process, span, seen, detail };
+        (!is_lost(&read.seen)).then_some(read)
+    }
+
     /// Where it is: as it was found before, or by its `/proc/<pid>/cgroup`.
     fn homes(&mut self, resident: &Resident, now: Mono) -> Result<Arc<Homes>, Fault> {
         if let Some(homes) = self.members.of(resident.process, now) {

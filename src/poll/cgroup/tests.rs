@@ -10,6 +10,8 @@ use crate::config::JvmMode;
 use crate::observe::ProcessId;
 use crate::observe::cgroup::{Cgroup, Throttling};
 
+mod last;
+
 const PID: i32 = 4711;
 const START: u64 = 50;
 const PSI: &str = "some avg10=50.00 avg60=0.00 avg300=0.00 total=2000000\n\

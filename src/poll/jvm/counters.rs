@@ -42,14 +42,14 @@ pub fn read(counters: &Counters<'_>, age: Duration) -> Result<Jvm, String> {
         // Each took at least a microsecond of the JVM's life.
         Some(n) => match u64::try_from(n).ok().filter(|n| u128::from(*n) <= limit.as_micros()) {
             Some(n) => Ok(Some(n)),
-            None => Err(format!("{name} is {n}, which cannot be in a JVM of {}s", age.as_secs())),
+            None => Err(beyond(name)),
         },
     };
     let time = |name: &str| match long(name) {
         None => Ok(None),
         Some(n) => match ticks(n, frequency).filter(|t| *t <= limit) {
             Some(t) => Ok(Some(t)),
-            None => Err(format!("{name} is {n}, which cannot be in a JVM of {}s", age.as_secs())),
+            None => Err(beyond(name)),
         },
     };
     let mut collectors = Vec::new();
@@ -81,6 +81,11 @@ pub fn read(counters: &Counters<'_>, age: Duration) -> Result<Jvm, String> {
             .and_then(release)
             .is_some_and(|r| r <= LAST_INCLUDING_SYNC),
     })
+}
+
+/// Without the number and the JVM's age: both may move with every read, and only what is wrong is news.
+fn beyond(name: &str) -> String {
+    format!("{name} is below zero or more than fits in the JVM's age")
 }
 
 /// Ticks as time; `None` for what is no time.

@@ -70,6 +70,7 @@ fn run(residents: &Residents, settings: &Settings, out: &Out, stopped: &Receiver
         cgroups: Cgroups::new(settings.paths.clone()),
         jvms: Jvms::new(settings.paths.clone()),
         cgroups_due: Mono::default(),
+        before: Vec::new(),
         settings,
         out,
     };
@@ -93,6 +94,8 @@ struct Looks<'a> {
     cgroups: Cgroups,
     jvms: Jvms,
     cgroups_due: Mono,
+    /// Those of the last tick.
+    before: Vec<Resident>,
     settings: &'a Settings,
     out: &'a Out,
 }
@@ -101,7 +104,11 @@ impl Looks<'_> {
     fn tick(&mut self, residents: &[Resident]) -> Result<(), NobodyListens> {
         let read = self.sampler.sample(residents);
         let (sent, failure) = (read.span.sent, failure(&read));
+        let ended = self.ended(residents, &read);
         self.send(Observation::Stalls(read))?;
+        for read in self.cgroups.read_last(&ended) {
+            self.send(Observation::Cgroup(Box::new(read)))?;
+        }
         for resident in residents {
             if let Some(read) = self.jvms.read(resident) {
                 self.send(Observation::Jvm(Box::new(read)))?;
@@ -125,6 +132,16 @@ impl Looks<'_> {
             busy: span.width(),
             failure,
         }))
+    }
+
+    /// Processes that are gone, or that nobody found any more, since the last tick.
+    fn ended(&mut self, residents: &[Resident], read: &StallRead) -> Vec<Resident> {
+        let mut there: HashSet<ProcessId> = residents.iter().map(|r| r.process).collect();
+        for sample in read.samples.iter().filter(|s| s.seen == Err(HostUnknown::Gone)) {
+            there.remove(&sample.process);
+        }
+        let before = std::mem::replace(&mut self.before, residents.to_vec());
+        before.into_iter().filter(|r| !there.contains(&r.process)).collect()
     }
 
     /// Waits if the receiver is behind.

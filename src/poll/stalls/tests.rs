@@ -1,6 +1,7 @@
 //! The sampler against real processes, by both ways.
 
 mod contention;
+mod ending;
 mod identity;
 mod running;
 mod stillness;

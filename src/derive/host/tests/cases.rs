@@ -262,9 +262,41 @@ fn a_cgroup_counts_once_however_many_processes_share_it() {
     let totals = host.cgroups().totals();
     assert_eq!(totals.memory[0], Some(Duration::from_millis(1030)));
     assert_eq!(totals.oom_kills, Some(3));
+    let gone = Cgroup { oom_kills: Err(HostUnknown::Gone), ..cgroup("/a", 0, 0) };
+    look(&mut host, 1, 6050, Ok(gone));
+    look(&mut host, 1, 6060, Ok(cgroup("/a", 10, 0)));
+    assert_eq!(host.cgroups().totals().memory[0], Some(Duration::from_millis(1040)));
     assert_eq!(host.failures(at(6100), RULES.poll).pressure, Some(HostUnknown::Unsupported));
     look(&mut host, 1, 8000, Err(HostUnknown::Hidden));
     assert_eq!(host.failures(at(8100), RULES.poll).cgroup, Some(HostUnknown::Hidden));
+}
+
+#[test]
+fn too_many_cgroups_are_told_and_those_that_are_followed_go_on() {
+    let mut host = Host::default();
+    let round = |host: &mut Host, ms: u64, cgroups: u64, kills: u64| {
+        for n in 0..cgroups {
+            look(
+                host,
+                i32::try_from(n).unwrap(),
+                ms + n,
+                Ok(cgroup(&format!("/{n:04}"), 0, kills)),
+            );
+        }
+        let failure = host.failures(at(ms + cgroups), RULES.poll).cgroup;
+        (host.cgroups().totals().oom_kills.unwrap(), failure)
+    };
+    assert_eq!(round(&mut host, 0, 512, 5), (0, None));
+    assert_eq!(round(&mut host, 2000, 512, 6), (512, None));
+    // One more, read in turn with the others, costs none of them its counters.
+    assert_eq!(round(&mut host, 4000, 513, 7), (1024, Some(HostUnknown::Unsupported)));
+    assert_eq!(round(&mut host, 6000, 513, 8), (1536, Some(HostUnknown::Unsupported)));
+    // Those that went long ago make room.
+    assert_eq!(round(&mut host, 1_000_000, 0, 0), (1536, None));
+    look(&mut host, 600, 1_000_000, Ok(cgroup("/other", 0, 1)));
+    look(&mut host, 600, 1_002_000, Ok(cgroup("/other", 0, 2)));
+    assert_eq!(host.cgroups().totals().oom_kills, Some(1537));
+    assert_eq!(host.failures(at(1_002_100), RULES.poll).cgroup, None);
 }
 
 #[test]

@@ -15,21 +15,16 @@ fn count() -> impl Strategy<Value = Option<u64>> {
 }
 
 fn worst() -> impl Strategy<Value = WorstStallView> {
-    (vec(any::<f64>(), 3), word(StallSource::ALL), word(StallSource::ALL)).prop_map(
-        |(n, lower_source, upper_source)| WorstStallView {
-            lower_seconds: n[0],
-            lower_source,
-            upper_seconds: n[1],
-            upper_source,
-            lower_age_seconds: n[2],
-        },
-    )
+    let upper = option::of((any::<f64>(), word(StallSource::ALL)));
+    (vec(any::<f64>(), 2), word(StallSource::ALL), upper).prop_map(|(n, lower_source, upper)| {
+        WorstStallView { lower_seconds: n[0], lower_source, upper, lower_age_seconds: n[1] }
+    })
 }
 
 fn cgroup() -> impl Strategy<Value = CgroupView> {
     let resource = select(vec!["memory", "cpu", "io", "irq"]);
     let kind = select(vec!["some", "full"]);
-    let pressure = vec((resource, kind, any::<f64>(), any::<f64>()), 0..7);
+    let pressure = vec((resource, kind, number(), any::<f64>()), 0..7);
     (name(), pressure, vec(count(), 4), number()).prop_map(|(path, pressure, n, throttled)| {
         CgroupView {
             path,

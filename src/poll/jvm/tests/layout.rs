@@ -144,6 +144,18 @@ fn numbers_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn what_is_wrong_with_them_is_said_in_the_same_words_as_time_goes_on() {
+    let error = |safepoints, age: u64| {
+        let mut all = entries("17");
+        let number = all.iter_mut().find(|(n, _)| n == "sun.rt.safepoints").unwrap();
+        number.1 = Held::Long(safepoints);
+        let bytes = file(true, &all);
+        counters::read(&parse(&bytes).unwrap(), Duration::from_secs(age)).unwrap_err()
+    };
+    assert_eq!(error(i64::MAX - 7, 101), error(i64::MAX, 100));
+}
+
+#[test]
 fn heads_that_are_none() {
     let good = file(true, &entries("17"));
     let with = |at: usize, byte: u8| {
