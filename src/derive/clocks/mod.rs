@@ -56,6 +56,8 @@ pub struct Report {
     pub tracking: Tracking,
     /// When the first report of the same update was asked for.
     pub update_seen: Mono,
+    /// When the last report of the update before it was asked for: it came after that. The beginning, if none was seen.
+    pub older_seen: Mono,
     /// That update was seen to follow another one, so that it is no older than the report before.
     pub is_update_new: bool,
 }
@@ -124,14 +126,18 @@ impl Clock {
 impl Report {
     /// A report that follows another one.
     fn after(before: Option<&Report>, tracking: Tracking, span: Span) -> Self {
-        let (update_seen, is_update_new) = match before {
-            Some(b) if (b.tracking.ref_time - tracking.ref_time).abs() < SAME_UPDATE => {
-                (b.update_seen, b.is_update_new)
+        let (update_seen, older_seen, is_update_new) = match before {
+            Some(b) if b.is_same_update(&tracking) => {
+                (b.update_seen, b.older_seen, b.is_update_new)
             }
-            Some(_) => (span.sent, true),
-            None => (span.sent, false),
+            Some(b) => (span.sent, b.span.sent, true),
+            None => (span.sent, Mono(0), false),
         };
-        Self { span, tracking, update_seen, is_update_new }
+        Self { span, tracking, update_seen, older_seen, is_update_new }
+    }
+
+    fn is_same_update(&self, later: &Tracking) -> bool {
+        (self.tracking.ref_time - later.ref_time).abs() < SAME_UPDATE
     }
 }
 

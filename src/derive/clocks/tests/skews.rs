@@ -18,7 +18,7 @@ fn settle(w: &mut World, from: f64, rtt: f64, share: f64, ahead: impl Fn(f64) ->
 /// What chronyd says of a clock that is `ahead` of true time, `wrong` (-1 to 1) of its error beside the truth.
 fn tracking(at: f64, ahead: f64, half: f64, wrong: f64) -> Tracking {
     Tracking {
-        ref_time: EPOCH + at - 3.0 + ahead,
+        ref_time: EPOCH + at - 3.0,
         correction: -(ahead + wrong * half),
         root_delay: half,
         root_dispersion: half / 2.0,
