@@ -86,8 +86,8 @@ impl Clocks {
                 clock.failure = Some(failed.clone());
             }
         }
-        let disputes = skew::disputes(self, walls);
-        self.disputes.learn(&disputes, walls, fx);
+        let found = skew::comparisons(self, walls);
+        self.disputes.learn(&found, walls, fx);
     }
 
     /// Forgets clocks that are not configured any more.
