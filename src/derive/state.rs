@@ -79,6 +79,7 @@ impl State {
         );
         self.rules = rules;
         self.clocks.keep(|name| self.rules.clocks.iter().any(|c| *c.name == *name));
+        self.clocks.strays.keep(&self.rules);
         self.polls.keep_groups(|name| self.rules.groups.iter().any(|g| g.name == name));
     }
 
@@ -140,6 +141,9 @@ impl State {
                 if let Some(s) = self.stores.get_mut(&d.node.store) {
                     s.swept(d, &self.rules, &mut self.workers);
                     self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
+                    if s.primary.as_ref() == Some(&d.node.addr) {
+                        self.clocks.strays.swept(s, &self.rules, d.span.done, fx);
+                    }
                 }
                 self.retire(d.span.done, fx);
             }

@@ -2,11 +2,12 @@
 //! subtracts two hosts' clocks without an error that it states.
 //!
 //! [`status`] says what a report means, [`bound`] how far a clock can be from true time, [`walls`] whose wall clock can
-//! be read on the observer's, [`skew`] how far two hosts can be apart.
+//! be read on the observer's, [`skew`] how far two hosts can be apart, [`strays`] which mapping is of no use.
 
 pub mod bound;
 pub mod skew;
 pub mod status;
+pub mod strays;
 pub mod walls;
 
 #[cfg(test)]
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use self::skew::Disputes;
 use self::status::Judged;
+use self::strays::Strays;
 use self::walls::Walls;
 use super::fresh::is_fresh;
 use super::wanted::{Effects, Notice, Weight};
@@ -34,6 +36,8 @@ pub struct Clocks {
     pub by_name: BTreeMap<Arc<str>, Clock>,
     /// Nodes whose `TIME` and whose chronyd contradict each other.
     pub disputes: Disputes,
+    /// Mappings to no node.
+    pub strays: Strays,
 }
 
 /// One configured clock.
@@ -146,6 +150,22 @@ fn tell(clock: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) 
         weight: Weight::Change,
         store: "".into(),
         subject: clock.clone(),
+        what,
+        detail,
+    });
+}
+
+/// Of a store's name and a node's address.
+fn tell_of_node(
+    (store, addr): &(Arc<str>, Arc<str>),
+    what: &'static str,
+    detail: String,
+    fx: &mut Effects,
+) {
+    fx.notices.push(Notice {
+        weight: Weight::Change,
+        store: store.clone(),
+        subject: addr.clone(),
         what,
         detail,
     });

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Clocks;
 use super::walls::Walls;
+use super::{Clocks, tell_of_node};
 use crate::derive::host_clock::wall_ahead;
 use crate::derive::interval::Interval;
 use crate::derive::node::Node;
-use crate::derive::wanted::{Effects, Notice, Weight};
+use crate::derive::wanted::Effects;
 use crate::observe::Mono;
 
 /// A contradiction that lasts for so many polls is none of two answers from before and after a step.
@@ -126,7 +126,7 @@ impl Disputes {
                 Some(Comparison::Agree) => {
                     if dispute.is_told {
                         let detail = "TIME and chronyd agree on its clock again".to_owned();
-                        tell(place, "clocks_agree", detail, fx);
+                        tell_of_node(place, "clocks_agree", detail, fx);
                     }
                     false
                 }
@@ -147,18 +147,8 @@ impl Disputes {
                     time.middle(),
                     time.half()
                 );
-                tell(place, "clocks_disagree", detail, fx);
+                tell_of_node(place, "clocks_disagree", detail, fx);
             }
         }
     }
-}
-
-fn tell((store, addr): &Place, what: &'static str, detail: String, fx: &mut Effects) {
-    fx.notices.push(Notice {
-        weight: Weight::Change,
-        store: store.clone(),
-        subject: addr.clone(),
-        what,
-        detail,
-    });
 }
