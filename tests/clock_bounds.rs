@@ -74,10 +74,18 @@ fn the_error_bound_contains_the_true_offset_and_ends_with_what_is_known() {
     let server = RedisServer::start();
     // The test says that these sources are right: so this host's clock is off by that much the other way.
     let (ahead, behind) = (following(0.25), following(-0.1));
+    // By far more than the update interval, which is a sixteenth of a second.
+    let (far_ahead, far_behind) = (following(5.0), following(-100.0));
     let local = ChronydSetup::local(7).start();
     let nothing = ChronydSetup::unsynchronised().start();
-    let clocks =
-        [("ahead", &ahead.1), ("behind", &behind.1), ("local", &local), ("nothing", &nothing)];
+    let clocks = [
+        ("ahead", &ahead.1),
+        ("behind", &behind.1),
+        ("far_ahead", &far_ahead.1),
+        ("far_behind", &far_behind.1),
+        ("local", &local),
+        ("nothing", &nothing),
+    ];
     let mut exporter = Exporter::start(&config(&server, &clocks, "none"));
     for (name, truth) in [("ahead", -0.25), ("behind", 0.1)] {
         exporter.wait_for(&format!("the bound of {name}: {NAMES}"), SOON, |m| {
@@ -91,6 +99,19 @@ fn the_error_bound_contains_the_true_offset_and_ends_with_what_is_known() {
             .any(|(n, t)| of_clock(m, "error_bound_seconds", n).is_some_and(|b| b < *t))
             || ["local", "nothing"].iter().any(|n| of_clock(m, "error_bound_seconds", n).is_some())
     });
+    // As a clock of this host, whose readings say how old an update is.
+    for (name, truth) in [("far_ahead", -5.0), ("far_behind", 100.0)] {
+        let here = config(&server, &clocks, "none")
+            .replace("local_clock: ahead", &format!("local_clock: {name}"));
+        let mut here = Exporter::start(&here);
+        here.wait_for(&format!("{name} as this host's clock: {NAMES}"), SOON, |m| {
+            contains(of_clock(m, "error_bound_seconds", name), truth, 0.05)
+                && status(m, name) == "synchronized"
+        });
+        here.never("another state, or no bound", Duration::from_secs(3), |m| {
+            status(m, name) != "synchronized" || of_clock(m, "error_bound_seconds", name).is_none()
+        });
+    }
     let m = exporter.metrics();
     assert_eq!((&*status(&m, "local"), &*status(&m, "nothing")), ("local", "unsynchronized"));
 

@@ -1,8 +1,8 @@
 //! This host's wall clock held against its monotonic one: how often it was stepped, and how far.
 //!
-//! On Linux both are slewed alike, and the monotonic one (`CLOCK_BOOTTIME`) runs on through suspend: neither slewing,
-//! smearing nor suspending moves one against the other. A share of the time between two readings is allowed for all the
-//! same.
+//! On Linux both are slewed alike (clock_gettime(2): `CLOCK_MONOTONIC` is "affected by frequency adjustments", and
+//! `CLOCK_BOOTTIME` is the same with the time of suspend added): neither slewing, smearing nor suspending moves one
+//! against the other. A small share of the time between two readings is allowed for all the same.
 
 use super::interval::Interval;
 use super::wanted::{Effects, Notice, Weight};
@@ -10,14 +10,12 @@ use crate::observe::{HostClock, Mono};
 
 /// Smaller moves are no steps.
 const STEP_FLOOR: f64 = 0.050;
-/// Allowed share of the time between two readings: chronyd slews by 8 % at most.
-const SLEW: f64 = 0.1;
+/// Allowed share of the time between two readings.
+const SLEW: f64 = 200e-6;
 /// The most that the share may allow, however long nobody read the clock.
 const MOST_SLEW: f64 = 1.0;
 /// From here on the wall clock was moved by something, be it too little to be called a step.
 const MOVE_FLOOR: f64 = 0.001;
-/// Share of the time between two readings that is no move.
-const MOVE_SLEW: f64 = 200e-6;
 /// Seconds since the epoch are exact to a quarter of a microsecond in a double.
 const ROUNDING: f64 = 1e-6;
 
@@ -30,7 +28,22 @@ pub struct HostSteps {
     pub backward: u64,
     /// When the wall clock was last seen to have moved, by a step or by less.
     pub moved_at: Option<Mono>,
+    /// The last step.
+    pub last_step: Option<HostStep>,
     last: Option<HostClock>,
+}
+
+/// A step of this host's wall clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostStep {
+    /// How far, in seconds; positive: forward.
+    pub seconds: f64,
+    /// How wrong that can be.
+    pub error: f64,
+    /// Not before this reading.
+    pub after: Mono,
+    /// When it was seen.
+    pub seen: Mono,
 }
 
 impl HostSteps {
@@ -39,16 +52,22 @@ impl HostSteps {
         if !read.wall.is_finite() {
             return;
         }
-        if let Some(last) = &self.last {
+        if let Some(last) = self.last {
             let time = read.span.done.secs_since(last.span.sent).max(0.0);
             let moved = read.ahead_of_mono() - last.ahead_of_mono();
             // The wall clock was read somewhere in each span.
-            let least = moved.abs() - error(read) - error(last);
-            if least > MOVE_FLOOR.max(MOVE_SLEW * time) {
+            let least = moved.abs() - error(read) - error(&last);
+            if least > MOVE_FLOOR.max(SLEW * time) {
                 self.moved_at = Some(read.span.done);
             }
             if least > STEP_FLOOR.max((SLEW * time).min(MOST_SLEW)) {
                 self.count(moved, fx);
+                self.last_step = Some(HostStep {
+                    seconds: moved,
+                    error: error(read) + error(&last) + SLEW * time,
+                    after: last.span.sent,
+                    seen: read.span.done,
+                });
             }
         }
         self.last = Some(*read);
@@ -130,18 +149,30 @@ mod tests {
     #[test]
     fn slewing_smearing_and_suspending_are_no_steps() {
         let wall = 1.7e9;
-        let slewed: Vec<_> =
-            (0..50).map(|k| f64::from(k) * 2.0).map(|t| (t, wall + t * 1.08)).collect();
+        // Both clocks are slewed, by far more than the share that is allowed between them.
+        let slewed: Vec<_> = (0..50).map(|k| f64::from(k) * 2.16).map(|t| (t, wall + t)).collect();
         assert_eq!(steps(&slewed), (0, 0, 0));
-        let smeared: Vec<_> = (0..50)
+        let apart: Vec<_> = (0..50)
             .map(|k| f64::from(k) * 2.0)
             .map(|t| (t, wall + t * (1.0 - 1.0 / 72_000.0)))
             .collect();
-        assert_eq!(steps(&smeared), (0, 0, 0));
+        assert_eq!(steps(&apart), (0, 0, 0));
         // Both clocks run through suspend.
         assert_eq!(steps(&[(100.0, wall), (40_000.0, wall + 39_900.0)]), (0, 0, 0));
         // However long nobody looked, a second and more is a step.
         assert_eq!(steps(&[(100.0, wall), (40_000.0, wall + 39_902.0)]), (1, 0, 1));
+    }
+
+    #[test]
+    fn a_step_counts_however_seldom_the_clock_is_read() {
+        let wall = 1.7e9;
+        for interval in [0.2, 2.0, 15.0, 60.0] {
+            for by in [0.1, -0.1, 0.4, 2.0] {
+                let seen = steps(&[(100.0, wall), (100.0 + interval, wall + interval + by)]);
+                let expected = if by > 0.0 { (1, 0, 1) } else { (0, 1, 1) };
+                assert_eq!(seen, expected, "{by} in {interval} s");
+            }
+        }
     }
 
     #[test]

@@ -83,6 +83,7 @@ impl State {
             |name| self.rules.groups.iter().any(|g| g.name == name),
             |name| self.rules.clocks.iter().any(|c| *c.name == *name),
         );
+        self.clocks.strays.keep(&self.rules);
     }
 
     /// The workers to watch.
@@ -126,13 +127,13 @@ impl State {
                 if let Some(s) = self.stores.get_mut(&b.node.store) {
                     s.batch(b, self.rules.stalls(), &mut self.workers, fx);
                 }
-                settle_steps(&mut self.stores, b.span.done, self.rules.poll_interval, fx);
+                self.settle_steps(b.span.done, fx);
             }
             Observation::Node(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
                     s.facts(f, fx);
                 }
-                settle_steps(&mut self.stores, f.span.done, self.rules.poll_interval, fx);
+                self.settle_steps(f.span.done, fx);
             }
             Observation::NodeFailed(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
@@ -143,6 +144,9 @@ impl State {
                 if let Some(s) = self.stores.get_mut(&d.node.store) {
                     s.swept(d, &self.rules, &mut self.workers);
                     self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
+                    if s.primary.as_ref() == Some(&d.node.addr) {
+                        self.clocks.strays.swept(s, &self.rules, d.span.done, fx);
+                    }
                 }
                 self.retire(d.span.done, fx);
             }
@@ -161,8 +165,15 @@ impl State {
             }
             Observation::Jvm(r) => self.jvm(r, fx),
             Observation::Clock(r) => self.read_clock(r, fx),
-            Observation::HostClock(r) => self.host_clock.read(r, fx),
+            Observation::HostClock(r) => {
+                self.host_clock.read(r, fx);
+                self.settle_steps(r.span.done, fx);
+            }
         }
+    }
+
+    fn settle_steps(&mut self, now: Mono, fx: &mut Effects) {
+        settle_steps(&mut self.stores, &self.host_clock, now, self.rules.poll_interval, fx);
     }
 
     /// What the config says about stalls.

@@ -38,7 +38,8 @@ pub struct Tracking {
     pub stratum: u16,
     /// Leap status: 0 normal, 1 insert, 2 delete, 3 not synchronised.
     pub leap: u16,
-    /// Last update of the clock from a source, since the epoch on that host's clock.
+    /// Last update of the clock from a source, since the epoch on that host's corrected clock: its
+    /// wall clock showed that minus the remaining correction.
     pub ref_time: f64,
     /// Remaining correction; positive: the system clock is behind true time.
     pub correction: f64,

@@ -29,7 +29,7 @@ pub enum ChronyAddr {
 /// Which of the configured clocks disciplines the host of a store's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeClock {
-    /// The node, `host:port`, as its `addr` label says.
+    /// The node, `host:port` or the path of its socket, as its `addr` label says.
     pub addr: String,
     /// The clock's name.
     pub clock: Arc<str>,

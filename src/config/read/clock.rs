@@ -16,6 +16,8 @@ pub(super) struct Clocks {
     names: BTreeSet<String>,
     /// Some could not be read, which is reported: a name that is missing may be one of them.
     doubtful: bool,
+    /// It is certain that none of them is this host's.
+    lacks_local: bool,
 }
 
 impl Clocks {
@@ -39,7 +41,7 @@ pub(super) fn read_all(top: &Cursor<'_>) -> (Vec<Option<Clock>>, Clocks) {
     let entries = top.map("clocks");
     let names = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
     let clocks = entries.iter().map(|(name, at)| read(name, at)).collect();
-    (clocks, Clocks { names, doubtful })
+    (clocks, Clocks { names, doubtful, lacks_local: false })
 }
 
 fn read(name: &str, at: &Cursor<'_>) -> Option<Clock> {
@@ -52,7 +54,7 @@ fn read(name: &str, at: &Cursor<'_>) -> Option<Clock> {
 }
 
 /// Which clock is this host's: the one that is named, or the only one that is plainly here.
-pub(super) fn local(top: &Cursor<'_>, clocks: &[Clock], known: &Clocks) -> Option<Arc<str>> {
+pub(super) fn local(top: &Cursor<'_>, clocks: &[Clock], known: &mut Clocks) -> Option<Arc<str>> {
     if top.has("local_clock") {
         let name = top.text("local_clock")?;
         return noted(top, "local_clock", known.known(name)).map(|()| name.into());
@@ -60,7 +62,11 @@ pub(super) fn local(top: &Cursor<'_>, clocks: &[Clock], known: &Clocks) -> Optio
     let mut here = clocks.iter().filter(|clock| is_here(&clock.chrony));
     match (here.next(), here.next()) {
         (Some(only), None) => Some(Arc::clone(&only.name)),
-        _ => None,
+        _ => {
+            let is_all_read = !known.doubtful && clocks.len() == known.names.len();
+            known.lacks_local = is_all_read && !top.mistyped(&["local_clock"]);
+            None
+        }
     }
 }
 
@@ -79,14 +85,16 @@ pub(super) fn of_nodes(at: &Cursor<'_>, known: &Clocks) -> Option<Vec<NodeClock>
     let mut nodes: Vec<NodeClock> = Vec::new();
     let mut complete = true;
     for below in at.list("clocks") {
-        below.require("addr", "add the node's `host:port`, as its `addr` label says");
+        below.require(
+            "addr",
+            "add the node's `host:port` or its socket's path, as its `addr` label says",
+        );
         below.require("clock", "add the name of one of `clocks`");
         let clock = below
             .text("clock")
             .and_then(|name| noted(&below, "clock", known.known(name)).map(|()| name.into()));
-        let addr = below
-            .text("addr")
-            .and_then(|addr| noted(&below, "addr", checks::host_port(addr)).map(|()| addr));
+        let addr =
+            below.text("addr").and_then(|addr| noted(&below, "addr", node(addr)).map(|()| addr));
         match (addr, clock) {
             (Some(addr), _) if nodes.iter().any(|node| node.addr == addr) => {
                 below.wrong("addr", "is listed twice", "remove one of the two");
@@ -96,5 +104,18 @@ pub(super) fn of_nodes(at: &Cursor<'_>, known: &Clocks) -> Option<Vec<NodeClock>
             _ => complete = false,
         }
     }
+    if complete && !nodes.is_empty() && known.lacks_local {
+        at.wrong(
+            "clocks",
+            "there is no local clock to compare with",
+            "add this host's chronyd to the top-level `clocks`, and set `local_clock` to its name",
+        );
+        complete = false;
+    }
     complete.then_some(nodes)
+}
+
+/// A node is where it is asked: an address, or the path of a socket.
+fn node(addr: &str) -> Result<(), Wrong> {
+    if addr.starts_with('/') { Ok(()) } else { checks::host_port(addr) }
 }

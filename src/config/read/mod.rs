@@ -26,10 +26,10 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     if top.unusable("stores") || top.mistyped(&["stores"]) {
         holders.doubt();
     }
-    let (clocks, known_clocks) = clock::read_all(top);
+    let (clocks, mut known_clocks) = clock::read_all(top);
     complete &= clocks.iter().all(Option::is_some);
     let clocks: Vec<Clock> = clocks.into_iter().flatten().collect();
-    let local_clock = clock::local(top, &clocks, &known_clocks);
+    let local_clock = clock::local(top, &clocks, &mut known_clocks);
     let entries = top.map("stores");
     let names: BTreeSet<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
     for (name, below) in entries {

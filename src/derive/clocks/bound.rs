@@ -8,7 +8,7 @@ use crate::observe::clock::Tracking;
 /// Drift allowed since a report, as a share of its age.
 pub const DRIFT: f64 = 50e-6;
 /// How fast chronyd may slew the correction away: `maxslewrate` is 83,333 ppm unless configured.
-const SLEW: f64 = 0.1;
+pub(super) const SLEW: f64 = 0.1;
 /// What is larger is no measurement.
 const ABSURD: f64 = 1e6;
 

@@ -2,11 +2,12 @@
 //! subtracts two hosts' clocks without an error that it states.
 //!
 //! [`status`] says what a report means, [`bound`] how far a clock can be from true time, [`walls`] whose wall clock can
-//! be read on the observer's, [`skew`] how far two hosts can be apart.
+//! be read on the observer's, [`skew`] how far two hosts can be apart, [`strays`] which mapping is of no use.
 
 pub mod bound;
 pub mod skew;
 pub mod status;
+pub mod strays;
 pub mod walls;
 
 #[cfg(test)]
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use self::skew::Disputes;
 use self::status::Judged;
+use self::strays::Strays;
 use self::walls::Walls;
 use super::fresh::is_fresh;
 use super::wanted::{Effects, Notice, Weight};
@@ -34,6 +36,8 @@ pub struct Clocks {
     pub by_name: BTreeMap<Arc<str>, Clock>,
     /// Nodes whose `TIME` and whose chronyd contradict each other.
     pub disputes: Disputes,
+    /// Mappings to no node.
+    pub strays: Strays,
 }
 
 /// One configured clock.
@@ -56,6 +60,8 @@ pub struct Report {
     pub tracking: Tracking,
     /// When the first report of the same update was asked for.
     pub update_seen: Mono,
+    /// When the last report of the update before it was asked for: it came after that. The beginning, if none was seen.
+    pub older_seen: Mono,
     /// That update was seen to follow another one, so that it is no older than the report before.
     pub is_update_new: bool,
 }
@@ -84,8 +90,8 @@ impl Clocks {
                 clock.failure = Some(failed.clone());
             }
         }
-        let disputes = skew::disputes(self, walls);
-        self.disputes.learn(&disputes, walls, fx);
+        let found = skew::comparisons(self, walls);
+        self.disputes.learn(&found, walls, fx);
     }
 
     /// Forgets clocks that are not configured any more.
@@ -124,14 +130,18 @@ impl Clock {
 impl Report {
     /// A report that follows another one.
     fn after(before: Option<&Report>, tracking: Tracking, span: Span) -> Self {
-        let (update_seen, is_update_new) = match before {
-            Some(b) if (b.tracking.ref_time - tracking.ref_time).abs() < SAME_UPDATE => {
-                (b.update_seen, b.is_update_new)
+        let (update_seen, older_seen, is_update_new) = match before {
+            Some(b) if b.is_same_update(&tracking) => {
+                (b.update_seen, b.older_seen, b.is_update_new)
             }
-            Some(_) => (span.sent, true),
-            None => (span.sent, false),
+            Some(b) => (span.sent, b.span.sent, true),
+            None => (span.sent, Mono(0), false),
         };
-        Self { span, tracking, update_seen, is_update_new }
+        Self { span, tracking, update_seen, older_seen, is_update_new }
+    }
+
+    fn is_same_update(&self, later: &Tracking) -> bool {
+        (self.tracking.ref_time - later.ref_time).abs() < SAME_UPDATE
     }
 }
 
@@ -140,6 +150,22 @@ fn tell(clock: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) 
         weight: Weight::Change,
         store: "".into(),
         subject: clock.clone(),
+        what,
+        detail,
+    });
+}
+
+/// Of a store's name and a node's address.
+fn tell_of_node(
+    (store, addr): &(Arc<str>, Arc<str>),
+    what: &'static str,
+    detail: String,
+    fx: &mut Effects,
+) {
+    fx.notices.push(Notice {
+        weight: Weight::Change,
+        store: store.clone(),
+        subject: addr.clone(),
         what,
         detail,
     });

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Clocks;
 use super::walls::Walls;
+use super::{Clocks, tell_of_node};
 use crate::derive::host_clock::wall_ahead;
 use crate::derive::interval::Interval;
 use crate::derive::node::Node;
-use crate::derive::wanted::{Effects, Notice, Weight};
+use crate::derive::wanted::Effects;
 use crate::observe::Mono;
 
 /// A contradiction that lasts for so many polls is none of two answers from before and after a step.
@@ -57,15 +57,32 @@ fn by_chrony(clocks: &Clocks, walls: &Walls<'_>, store: &str, node: &Node) -> Op
 /// A store's name and a node's address.
 type Place = (Arc<str>, Arc<str>);
 
-/// The nodes that have a configured clock and are disputed now, and what `TIME` says of each.
-pub(super) fn disputes(clocks: &Clocks, walls: &Walls<'_>) -> Vec<(Place, Interval)> {
+/// What holding `TIME` against chronyd comes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Comparison {
+    /// One of the two is not known now.
+    Unknown,
+    /// Both can be true.
+    Agree,
+    /// They exclude each other; what `TIME` says.
+    Disputed(Interval),
+}
+
+/// The nodes that have a configured clock.
+pub(super) fn comparisons(clocks: &Clocks, walls: &Walls<'_>) -> Vec<(Place, Comparison)> {
     let mut list = Vec::new();
     for store in walls.stores.values() {
         let Some(mapped) = walls.rules.node_clocks.get(&store.name) else { continue };
         for node in mapped.iter().filter_map(|m| store.nodes.get(m.addr.as_str())) {
-            if let Some(s) = skew(clocks, walls, &store.name, node).filter(|s| s.is_disputed) {
-                list.push(((store.name.clone(), node.addr.clone()), s.interval));
-            }
+            let time = by_time(walls, node).filter(|_| node.clock.offset_micros().is_some());
+            let found = match (time, by_chrony(clocks, walls, &store.name, node)) {
+                (Some(time), Some(chrony)) if time.intersect(chrony).is_none() => {
+                    Comparison::Disputed(time)
+                }
+                (Some(_), Some(_)) => Comparison::Agree,
+                _ => Comparison::Unknown,
+            };
+            list.push(((store.name.clone(), node.addr.clone()), found));
         }
     }
     list
@@ -74,30 +91,55 @@ pub(super) fn disputes(clocks: &Clocks, walls: &Walls<'_>) -> Vec<(Place, Interv
 /// Contradictions that go on.
 #[derive(Clone, Debug, Default)]
 pub struct Disputes {
-    /// Since when, and whether it was told.
-    since: BTreeMap<Place, (Mono, bool)>,
+    by_place: BTreeMap<Place, Dispute>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Dispute {
+    since: Mono,
+    is_told: bool,
+    /// Both are known now. If not, that is why nothing can be said, and the dispute is open.
+    is_known: bool,
 }
 
 impl Disputes {
     /// Whether a node's clocks have contradicted each other for longer than two answers take to agree.
     pub fn holds(&self, store: &Arc<str>, addr: &Arc<str>) -> bool {
-        self.since.get(&(store.clone(), addr.clone())).is_some_and(|(_, is_told)| *is_told)
+        let dispute = self.by_place.get(&(store.clone(), addr.clone()));
+        dispute.is_some_and(|d| d.is_told && d.is_known)
     }
 
-    /// Takes the disputes of now.
-    pub(super) fn learn(&mut self, now: &[(Place, Interval)], walls: &Walls<'_>, fx: &mut Effects) {
-        self.since.retain(|place, (_, was_told)| {
-            let goes_on = now.iter().any(|(p, _)| p == place);
-            if !goes_on && *was_told {
-                let detail = "TIME and chronyd agree on its clock again".to_owned();
-                tell(place, "clocks_agree", detail, fx);
+    /// Takes what was found now of all nodes that there are.
+    pub(super) fn learn(
+        &mut self,
+        now: &[(Place, Comparison)],
+        walls: &Walls<'_>,
+        fx: &mut Effects,
+    ) {
+        self.by_place.retain(|place, dispute| {
+            let found = now.iter().find(|(p, _)| p == place).map(|(_, found)| found);
+            dispute.is_known = matches!(found, Some(Comparison::Disputed(_)));
+            match found {
+                Some(Comparison::Disputed(_)) => true,
+                // What was told stands until the opposite is seen.
+                Some(Comparison::Unknown) => dispute.is_told,
+                Some(Comparison::Agree) => {
+                    if dispute.is_told {
+                        let detail = "TIME and chronyd agree on its clock again".to_owned();
+                        tell_of_node(place, "clocks_agree", detail, fx);
+                    }
+                    false
+                }
+                None => false,
             }
-            goes_on
         });
-        for (place, time) in now {
-            let (since, is_told) = self.since.entry(place.clone()).or_insert((walls.now, false));
-            if !*is_told && walls.now.since(*since) >= walls.rules.poll_interval * POLLS {
-                *is_told = true;
+        for (place, found) in now {
+            let Comparison::Disputed(time) = found else { continue };
+            let new = Dispute { since: walls.now, is_told: false, is_known: true };
+            let dispute = self.by_place.entry(place.clone()).or_insert(new);
+            let is_lasting = walls.now.since(dispute.since) >= walls.rules.poll_interval * POLLS;
+            if !dispute.is_told && is_lasting {
+                dispute.is_told = true;
                 let detail = format!(
                     "TIME says its clock is {:+.6} s (within {:.6} s) from this host's, and chronyd on both ends excludes \
                      that: the configured clock is not that node's, something other than chronyd sets one of the two, or \
@@ -105,18 +147,8 @@ impl Disputes {
                     time.middle(),
                     time.half()
                 );
-                tell(place, "clocks_disagree", detail, fx);
+                tell_of_node(place, "clocks_disagree", detail, fx);
             }
         }
     }
-}
-
-fn tell((store, addr): &Place, what: &'static str, detail: String, fx: &mut Effects) {
-    fx.notices.push(Notice {
-        weight: Weight::Change,
-        store: store.clone(),
-        subject: addr.clone(),
-        what,
-        detail,
-    });
 }

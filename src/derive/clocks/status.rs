@@ -2,7 +2,7 @@
 //! dispersion when unsynchronised, 0 in local mode) and must not become a bound.
 
 use super::Report;
-use super::bound;
+use super::bound::{self, SLEW};
 use super::walls::Wall;
 use crate::derive::interval::Interval;
 use crate::derive::words::ClockStatus;
@@ -16,7 +16,7 @@ const UNSYNCHRONIZED: u16 = 3;
 const INTERVALS: f64 = 8.0;
 /// Assumed before the second update: chronyd's usual shortest.
 const USUAL_INTERVAL: f64 = 64.0;
-/// How far in the future an update may lie on the clock that it is of.
+/// How far in the future an update may lie on the clock that it is of, beyond what slewing may have done meanwhile.
 const AHEAD: f64 = 1.0;
 /// How far apart two hosts' clocks may be before the time of an update of one says something of its age on the other. Only
 /// a hint until the next update is seen.
@@ -50,7 +50,7 @@ pub fn judge(report: &Report, wall: Wall, now: Mono) -> Judged {
         );
     }
     if let Wall::Known { wall, .. } = wall
-        && t.ref_time - wall.hi > AHEAD
+        && updated(report) - wall.hi - slewed(report, now) > AHEAD
     {
         return without(
             ClockStatus::Unsynchronized,
@@ -58,7 +58,7 @@ pub fn judge(report: &Report, wall: Wall, now: Mono) -> Judged {
         );
     }
     let has_moved = match wall {
-        Wall::Known { moved_at, .. } => moved_at.is_some_and(|at| at >= report.update_seen),
+        Wall::Known { moved_at, .. } => moved_at.is_some_and(|at| at >= report.older_seen),
         Wall::Foreign { .. } => false,
     };
     let (status, why) = if least_age(report, wall, now) > most_age(t.update_interval) {
@@ -83,10 +83,22 @@ fn most_age(interval: f64) -> f64 {
 fn least_age(report: &Report, wall: Wall, now: Mono) -> f64 {
     let seen = now.secs_since(report.update_seen);
     match wall {
-        Wall::Known { wall, .. } => wall.lo - report.tracking.ref_time,
+        Wall::Known { wall, .. } => wall.lo - slewed(report, now) - updated(report),
+        // Which of the two hosts' clocks is wrong, nobody knows here: the reading that makes the update younger.
         Wall::Foreign { ours: Some(ours) } if !report.is_update_new => {
-            seen.max(ours - report.tracking.ref_time - HINT_TOLERANCE)
+            seen.max(ours - report.tracking.ref_time.max(updated(report)) - HINT_TOLERANCE)
         }
         Wall::Foreign { .. } => seen,
     }
+}
+
+/// The instant of the update on that host's wall clock. What chronyd says is on its corrected clock, which is ahead of the
+/// wall clock by the correction that is still to be made.
+fn updated(report: &Report) -> f64 {
+    report.tracking.ref_time - report.tracking.correction
+}
+
+/// How much of the correction may have been made since the report: by so much the wall clock is elsewhere.
+fn slewed(report: &Report, now: Mono) -> f64 {
+    (SLEW * now.secs_since(report.span.sent).max(0.0)).min(report.tracking.correction.abs())
 }

@@ -51,7 +51,7 @@ fn tracking(s: &Sim, ahead: f64) -> Tracking {
         source: None,
         stratum: 2,
         leap: 0,
-        ref_time: EPOCH + s.ms as f64 / 1e3 + ahead - 1.0,
+        ref_time: EPOCH + s.ms as f64 / 1e3 - 1.0,
         correction: -ahead,
         last_offset: 0.0,
         rms_offset: 0.0,

@@ -142,6 +142,13 @@ impl Servers {
         self.ms += 2_000;
     }
 
+    /// This host's wall clock, so many milliseconds ahead of where the test began.
+    fn read_host(&mut self, ahead: i64) {
+        let sent = Mono(self.ms * 1_000_000);
+        let wall = (1_700_000_000_000 + self.ms as i64 + ahead) as f64 / 1e3;
+        self.step(&Observation::HostClock(HostClock { span: Span { sent, done: sent }, wall }));
+    }
+
     fn polls(&mut self, n: usize) {
         (0..n).for_each(|_| self.poll());
     }
@@ -195,5 +202,58 @@ fn servers_of_one_host_cannot_tell_a_pause_from_a_step() {
         s.nodes.iter_mut().for_each(|(_, offset)| *offset += 45_000);
         s.polls(2);
         assert_eq!(s.steps(), vec![(1, 0); addrs.len()], "{addrs:?}");
+    }
+}
+
+#[test]
+fn servers_of_this_host_are_one_host_whatever_they_are_called() {
+    let names = ["localhost:6379", "127.0.0.1:6380", "[::1]:6381", "/run/r.sock", "127.0.0.2:1"];
+    let mut s = Servers::new(&names);
+    s.polls(4);
+    s.nodes.iter_mut().for_each(|(_, offset)| *offset += 45_000);
+    s.polls(2);
+    assert_eq!(s.steps(), [(1, 0); 5]);
+    assert!(!s.told.contains(&"exporter_paused"));
+    // Nor do they bear witness that a lone server elsewhere was not stepped.
+    let mut s = Servers::new(&["a:6379", "localhost:6379", "[::ffff:127.0.0.1]:6379"]);
+    s.polls(4);
+    s.nodes.iter_mut().for_each(|(_, offset)| *offset += 45_000);
+    s.polls(4);
+    assert_eq!(s.steps(), [(1, 0); 3]);
+    // One name in two spellings.
+    let mut s = Servers::new(&["Redis.example:6379", "redis.example.:6380"]);
+    s.polls(4);
+    s.nodes.iter_mut().for_each(|(_, offset)| *offset += 45_000);
+    s.polls(4);
+    assert_eq!(s.steps(), [(1, 0); 2]);
+}
+
+#[test]
+fn a_server_of_this_host_stands_still_with_us_and_denies_no_pause() {
+    let mut s = Servers::new(&["localhost:6379", "a:6379", "b:6379"]);
+    s.polls(4);
+    s.nodes[1].1 += 45_000;
+    s.nodes[2].1 += 45_000;
+    s.polls(4);
+    assert_eq!(s.steps(), [(0, 0); 3]);
+    assert_eq!(s.told.iter().filter(|t| **t == "exporter_paused").count(), 1);
+}
+
+#[test]
+fn what_this_hosts_wall_clock_shows_too_is_no_pause() {
+    // By 45 s, by another amount, not at all.
+    for (own, steps) in [(45_000, 1), (9_000, 0), (0, 0)] {
+        let mut s = Servers::new(&["a:6379", "b:6379"]);
+        for _ in 0..4 {
+            s.read_host(0);
+            s.poll();
+        }
+        s.nodes.iter_mut().for_each(|(_, offset)| *offset += 45_000);
+        s.poll();
+        s.read_host(own);
+        s.polls(2);
+        assert_eq!(s.steps(), [(steps, 0); 2], "{own}");
+        let told = s.told.iter().filter(|t| **t == "exporter_paused").count();
+        assert_eq!(told, usize::from(steps == 0), "{own}");
     }
 }

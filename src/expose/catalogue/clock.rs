@@ -33,8 +33,8 @@ families! { CLOCKS:
     STRATUM = Gauge Core "dlock_clock_stratum" ["clock"]
         "Hops of that host's clock from a reference clock; 0 when unsynchronized.";
     REFERENCE = Gauge Core "dlock_clock_reference_timestamp_seconds" ["clock"]
-        "When that host's clock was last updated from its source, in seconds since the epoch on that host's clock. Absent \
-         before the first.";
+        "When that host's clock was last updated from its source, in seconds since the epoch on that host's clock as its \
+         chronyd corrects it. Absent before the first.";
     ERROR_BOUND = Gauge Core "dlock_clock_error_bound_seconds" ["clock"]
         "That host's clock is no farther than this from true time, in seconds and without sign: offset + root dispersion \
          + root delay / 2, if the stratum-1 computer is right and maxclockerror fits the oscillator. Absent unless \

@@ -40,7 +40,7 @@ families! { STORES:
         "Half-width in seconds of the interval that must contain the true clock offset, from the round trip of TIME.";
     CLOCK_STEPS = Counter Core "dlock_store_clock_steps_total" ["store", "addr", "direction"]
         "How often the node's clock (TIME) moved against the exporter's monotonic clock by more than the error of the \
-         measurement: forward, backward.";
+         measurement: forward, backward. Slewing by more than 50 ms between two polls counts too.";
     CLOCK_STEP = Gauge Core "dlock_store_clock_step_seconds" ["store", "addr"]
         "The last such step of the node's clock in seconds, negative when backward. Absent before the first.";
     CLOCK_FROZEN = Gauge Core "dlock_store_clock_frozen" ["store", "addr"]

@@ -5,6 +5,7 @@ mod blocking;
 pub mod codec;
 mod exchange;
 mod failure;
+mod leftovers;
 mod own_socket;
 mod udp;
 mod unix;

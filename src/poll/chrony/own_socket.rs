@@ -1,6 +1,6 @@
 //! The pathname socket that chronyd answers to: it needs a return address that its own user may write to. Made for one
 //! request and removed after it, so that neither a crash of ours nor a restart of chronyd, which empties its directory,
-//! leaves anything that matters. Every call here may block.
+//! leaves anything that matters; [`super::leftovers`] clears it away. Every call here may block.
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -16,6 +16,8 @@ use super::failure::{failed, unix_error};
 use crate::observe::clock::ClockFailed;
 use crate::observe::node::FailReason;
 
+/// How all names begin that are made here.
+pub const PREFIX: &str = "dlock_exporter.";
 /// Where a directory of our own can usually be made, most private first.
 const PRIVATE: [&str; 2] = ["/run", "/tmp"];
 /// Bits of a directory's mode that let others in.
@@ -42,6 +44,11 @@ impl Made {
     pub fn place(&self) -> String {
         let place = self.socket.as_deref().and_then(Path::parent);
         place.map_or_else(String::new, |dir| dir.display().to_string())
+    }
+
+    /// The directory that it was made in, which is not ours.
+    pub fn base(&self) -> Option<&Path> {
+        self.dir.as_deref().or(self.socket.as_deref())?.parent()
     }
 }
 
@@ -106,7 +113,7 @@ fn bound(dir: &Path) -> io::Result<(UnixDatagram, Made)> {
 /// A name that no other poll and no other exporter has, also not one with the same pid in another container.
 fn name(end: &str) -> OsString {
     let random = RandomState::new().build_hasher().finish();
-    format!("dlock_exporter.{}.{random:016x}{end}", std::process::id()).into()
+    format!("{PREFIX}{}.{random:016x}{end}", std::process::id()).into()
 }
 
 /// Sets the mode whatever the umask was. By a handle on what we just made and never by its path: the owner of the

@@ -64,8 +64,14 @@ impl Udp {
             };
             self.first = (self.first + 1) % self.addresses.len();
             let is_silence = matches!(failure, NoAnswer::Silence(_));
-            // The first failure says more than that of an address which the host may not even have.
-            last = last.or(Some(udp(&self.at(*to), failure)));
+            let failure = udp(&self.at(*to), failure);
+            last = Some(match last {
+                // chronyd may be stopped or filtered there: that nothing listens elsewhere says less.
+                Some(first) if is_silence => also(failure, &first),
+                // The first failure says more than that of an address which the host may not even have.
+                Some(first) => first,
+                None => failure,
+            });
             if is_silence {
                 break;
             }
@@ -108,6 +114,11 @@ impl Udp {
     }
 }
 
+/// A failure, with another one that does not matter as much.
+fn also(failure: ClockFailed, other: &ClockFailed) -> ClockFailed {
+    failed(failure.reason, format!("{}; and {}", failure.detail, other.detail))
+}
+
 async fn over(to: SocketAddr, limit: Duration) -> Result<(Span, Tracking), NoAnswer> {
     let own = match to {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -116,4 +127,34 @@ async fn over(to: SocketAddr, limit: Duration) -> Result<(Span, Tracking), NoAns
     let socket = UdpSocket::bind(own).await.map_err(NoAnswer::Io)?;
     socket.connect(to).await.map_err(NoAnswer::Io)?;
     exchange::ask(Socket::Udp(&socket), limit).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_silence_wins_over_the_refusal_of_another_address() {
+        let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let gone = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let (silent_at, gone_at) = (silent.local_addr().unwrap(), gone.local_addr().unwrap());
+        drop(gone);
+        for addresses in [vec![gone_at, silent_at], vec![silent_at, gone_at]] {
+            let mut udp = Udp { addresses: addresses.clone(), ..Udp::new("two", 323) };
+            let limit = Duration::from_millis(200);
+            let failed = udp.ask(limit).await.unwrap_err();
+            assert_eq!(failed.reason, FailReason::Timeout, "{failed:?}");
+            assert!(failed.detail.contains(&silent_at.to_string()), "{failed:?}");
+            // Where the refusal came first, it is named too.
+            let has_both = addresses.first() == Some(&gone_at);
+            assert_eq!(failed.detail.contains(&gone_at.to_string()), has_both, "{failed:?}");
+            // The next poll begins with the other one.
+            udp.addresses.clone_from(&addresses);
+            let failed = udp.ask(limit).await.unwrap_err();
+            assert_eq!(failed.reason, FailReason::Timeout, "{failed:?}");
+        }
+        let mut udp = Udp { addresses: vec![gone_at, gone_at], ..Udp::new("two", 323) };
+        let failed = udp.ask(Duration::from_secs(1)).await.unwrap_err();
+        assert_eq!(failed.reason, FailReason::Refused, "{failed:?}");
+    }
 }

@@ -9,6 +9,7 @@ use tokio::net::UnixDatagram;
 use super::blocking::{Blocking, Unfinished};
 use super::exchange::{self, Socket};
 use super::failure::{failed, unix, unix_error};
+use super::leftovers;
 use super::own_socket::{self, OwnSocket};
 use crate::clock;
 use crate::observe::Span;
@@ -19,13 +20,15 @@ use crate::observe::node::FailReason;
 #[derive(Debug)]
 pub struct Unix {
     path: PathBuf,
+    /// What an exporter before this one may have left was looked for.
+    is_cleared: bool,
     opening: Blocking<Result<OwnSocket, ClockFailed>>,
 }
 
 impl Unix {
     /// Nothing is made yet.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, opening: Blocking::default() }
+        Self { path, is_cleared: false, opening: Blocking::default() }
     }
 
     /// Asks once within `limit`.
@@ -33,7 +36,14 @@ impl Unix {
         let begun = clock::mono();
         let at = self.path.display().to_string();
         let path = self.path.clone();
-        let call = move || own_socket::open(&path, runtime_directory().as_deref());
+        let is_cleared = self.is_cleared;
+        let call = move || {
+            let opened = own_socket::open(&path, runtime_directory().as_deref())?;
+            if let Some(dir) = opened.made.base().filter(|_| !is_cleared) {
+                leftovers::remove(dir);
+            }
+            Ok(opened)
+        };
         let OwnSocket { socket, made } = match self.opening.run(limit, call).await {
             Ok(opened) => opened?,
             Err(Unfinished::Slow) => {
@@ -44,6 +54,7 @@ impl Unix {
                 return Err(failed(FailReason::Other, format!("{at}: opening it broke off")));
             }
         };
+        self.is_cleared = true;
         let socket = UnixDatagram::from_std(socket).map_err(|error| unix_error(&at, &error))?;
         let left = limit.saturating_sub(clock::mono().since(begun));
         let answer = exchange::ask(Socket::Unix(&socket), left).await;

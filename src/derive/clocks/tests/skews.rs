@@ -18,7 +18,7 @@ fn settle(w: &mut World, from: f64, rtt: f64, share: f64, ahead: impl Fn(f64) ->
 /// What chronyd says of a clock that is `ahead` of true time, `wrong` (-1 to 1) of its error beside the truth.
 fn tracking(at: f64, ahead: f64, half: f64, wrong: f64) -> Tracking {
     Tracking {
-        ref_time: EPOCH + at - 3.0 + ahead,
+        ref_time: EPOCH + at - 3.0,
         correction: -(ahead + wrong * half),
         root_delay: half,
         root_dispersion: half / 2.0,
@@ -75,7 +75,28 @@ fn where_both_exclude_each_other_time_is_believed_and_it_is_told() {
     assert!((1.0..1.01).contains(&skew.interval.worst()), "{skew:?}");
     assert!(w.clocks.disputes.holds(&"main".into(), &ADDR.into()));
     assert_eq!(w.was_told("clocks_disagree"), 1);
+    // Its chronyd does not know now, this host's is silent, its clock was stepped: no word that they agree.
+    w.report("server", at, Tracking { leap: 3, ..tracking(at, 0.0, 0.001, 0.0) });
+    assert!(!w.skew(at).unwrap().is_disputed && w.was_told("clocks_agree") == 0);
+    assert!(!w.clocks.disputes.holds(&"main".into(), &ADDR.into()));
+    w.report("server", at + 20.0, tracking(at + 20.0, 0.0, 0.001, 0.0));
+    w.read_time(at + 20.0, 0.001, 0.5, 5.0);
+    w.report("local", at + 20.0, tracking(at + 20.0, 0.0, 0.001, 0.0));
+    assert_eq!(w.skew(at + 20.0), None, "just stepped");
+    assert_eq!(w.was_told("clocks_agree"), 0);
+    at += 22.0;
+    for _ in 0..3 {
+        w.read_host(at, 0.0);
+        w.read_time(at, 0.001, 0.5, 1.0);
+        w.sweep_ended();
+        w.report("local", at, tracking(at, 0.0, 0.001, 0.0));
+        w.report("server", at, tracking(at, 0.0, 0.001, 0.0));
+        at += 2.0;
+    }
+    assert!(w.clocks.disputes.holds(&"main".into(), &ADDR.into()));
+    assert_eq!((w.was_told("clocks_disagree"), w.was_told("clocks_agree")), (1, 0));
     w.read_time(at, 0.001, 0.5, 1.0);
+    w.report("local", at, tracking(at, 0.0, 0.001, 0.0));
     w.report("server", at, tracking(at, 1.0, 0.001, 0.0));
     assert!(!w.skew(at).unwrap().is_disputed);
     assert_eq!(w.was_told("clocks_agree"), 1);

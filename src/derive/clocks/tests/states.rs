@@ -65,7 +65,7 @@ fn a_source_that_died_leaves_a_clock_that_runs_alone() {
     let mut w = World::new();
     let mut at = 1000.0;
     // Updated at 990, every 16 s: dead after 128 s without an update.
-    let dead = Tracking { update_interval: 16.0, ..synchronized() };
+    let dead = Tracking { update_interval: 16.0, correction: 0.0, ..synchronized() };
     while at < 1140.0 {
         w.read_host(at, 0.0);
         w.report("local", at, dead);
@@ -109,6 +109,54 @@ fn an_update_in_the_future_of_its_own_clock_is_no_bound() {
     assert_eq!(seen(&w, "local", 1000.0), (Unsynchronized, None));
     w.report("local", 1001.0, Tracking { ref_time: EPOCH + 1001.5, ..synchronized() });
     assert!(seen(&w, "local", 1001.0).1.is_some(), "less than a second ahead");
+}
+
+#[test]
+fn an_update_is_on_the_corrected_clock() {
+    // Behind true time by five seconds, then by a minute; ahead of it by a hundred seconds.
+    for wrong in [-5.0, -60.0, 100.0] {
+        let mut w = World::new();
+        w.read_host(1000.0, wrong);
+        w.read_time(1000.0, 0.001, 0.5, wrong);
+        let t = Tracking {
+            ref_time: EPOCH + 999.0,
+            correction: -wrong,
+            update_interval: 1.0,
+            ..synchronized()
+        };
+        for name in ["local", "server", "other"] {
+            w.report(name, 1000.0, t);
+            let (status, bound) = seen(&w, name, 1000.0);
+            assert_eq!(status, Synchronized, "{name} {wrong}");
+            assert!(
+                bound.is_some_and(|b| (0.0..0.01).contains(&(b - f64::abs(wrong)))),
+                "{bound:?}"
+            );
+        }
+        // Its source is gone.
+        w.read_host(1010.0, wrong);
+        w.report("local", 1010.0, t);
+        assert_eq!(seen(&w, "local", 1010.0).0, FreeRunning, "{wrong}");
+    }
+}
+
+#[test]
+fn slewing_since_the_report_makes_no_update_older() {
+    let mut w = World::new();
+    // 7.7 s old at the end; its clock gains half a second meanwhile.
+    let t = Tracking {
+        ref_time: EPOCH + 998.3,
+        correction: 5.0,
+        update_interval: 1.0,
+        ..synchronized()
+    };
+    w.read_time(1000.0, 0.001, 0.5, -5.0);
+    w.report("server", 1000.0, t);
+    for k in 1..=12 {
+        let later = 0.5 * f64::from(k);
+        w.read_time(1000.0 + later, 0.001, 0.5, -5.0 + 0.08 * later);
+    }
+    assert_eq!(seen(&w, "server", 1006.0).0, Synchronized);
 }
 
 #[test]
@@ -162,10 +210,37 @@ fn after_a_step_the_bound_waits_for_the_next_update() {
     w.report(
         "local",
         1004.0,
-        Tracking { ref_time: EPOCH + 1009.0, correction: -5.0, ..synchronized() },
+        Tracking { ref_time: EPOCH + 1003.5, correction: -5.0, ..synchronized() },
     );
     assert!(seen(&w, "local", 1004.5).1.unwrap() > 5.0);
     assert_eq!((w.host.forward, w.was_told("host_clock_stepped")), (1, 1));
+}
+
+#[test]
+fn an_update_that_may_be_from_before_the_step_has_no_bound() {
+    let update = |at: f64, correction| Tracking {
+        ref_time: EPOCH + at,
+        correction,
+        update_interval: 1.0,
+        ..synchronized()
+    };
+    let mut w = World::new();
+    w.read_host(1000.0, 0.0);
+    w.report("local", 1000.0, update(999.5, 0.0));
+    // chronyd updates at 1001, then somebody sets the clock; that is seen first, and the update after it.
+    w.read_host(1002.0, 0.5);
+    w.report("local", 1003.0, update(1001.0, 0.0));
+    assert_eq!(seen(&w, "local", 1003.0), (Synchronized, None));
+    w.report("local", 1004.0, update(1001.0, 0.0));
+    assert_eq!(seen(&w, "local", 1004.0), (Synchronized, None));
+    w.report("local", 1006.0, update(1005.0, -0.5));
+    assert!(seen(&w, "local", 1006.0).1.is_some_and(|b| b >= 0.5));
+    // Of a first report nobody knows how old its update is.
+    let mut w = World::new();
+    w.read_host(1000.0, 0.0);
+    w.read_host(1002.0, 0.5);
+    w.report("local", 1003.0, update(1001.0, 0.0));
+    assert_eq!(seen(&w, "local", 1003.0).1, None);
 }
 
 #[test]

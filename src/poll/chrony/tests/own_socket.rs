@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 
 use crate::observe::node::FailReason;
+use crate::poll::chrony::leftovers;
 use crate::poll::chrony::own_socket::{OwnSocket, open};
 
 fn mode(path: &Path) -> u32 {
@@ -140,4 +141,38 @@ fn what_is_no_socket_of_chronyds_says_so() {
     }
     drop(stream);
     assert_eq!(entries(dir.path()).len(), 3);
+}
+
+#[test]
+fn what_a_killed_exporter_left_is_removed_and_nothing_else() {
+    for dir_mode in [0o750, 0o755] {
+        let (dir, path, _daemon) = daemon(dir_mode);
+        // Killed: nothing of it is dropped.
+        let OwnSocket { socket, made } = open(&path, None).unwrap();
+        let base = made.base().unwrap().to_owned();
+        assert_eq!(base, dir.path());
+        std::mem::forget(made);
+        let left = entries(dir.path()).into_iter().find(|e| *e != path).unwrap();
+        leftovers::remove(&base);
+        assert!(left.exists(), "it is heard as long as the process lives");
+        drop(socket);
+        // What only looks like it: another name, a plain file, an empty directory that may get its socket yet.
+        let name = "dlock_exporter.1.0123456789abcdef";
+        let other = dir.path().join("dlock_exporter.1.0123456789abcdef.sock.old");
+        drop(UnixDatagram::bind(&other).unwrap());
+        let file = dir.path().join(format!("{name}.sock"));
+        std::fs::write(&file, "").unwrap();
+        let young = dir.path().join(name);
+        std::fs::create_dir(&young).unwrap();
+        let alive = open(&path, None).unwrap();
+        leftovers::remove(&base);
+        assert!(!left.exists(), "{left:?}");
+        assert!([&other, &file, &young, &path, &own_address(&alive)].iter().all(|p| p.exists()));
+        std::fs::File::open(&young)
+            .unwrap()
+            .set_modified(std::time::SystemTime::UNIX_EPOCH)
+            .unwrap();
+        leftovers::remove(&base);
+        assert!(!young.exists());
+    }
 }
