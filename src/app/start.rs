@@ -50,6 +50,11 @@ pub enum Failure {
     /// The telemetry path cannot be used.
     #[error("--web.telemetry-path: {0}")]
     TelemetryPath(String),
+    /// There is no procfs where it should be.
+    #[error(
+        "--path.procfs {0}: no such directory; name the place where the host's /proc is mounted"
+    )]
+    Procfs(String),
     /// Threads or signal handlers cannot be had.
     #[error("the system refuses {what}: {error}")]
     System {
@@ -69,6 +74,9 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let config = config::load(&cli.input(environment())).map_err(Failure::Config)?;
     if cli.config_check {
         return Ok(());
+    }
+    if !cli.procfs.is_dir() {
+        return Err(Failure::Procfs(cli.procfs.display().to_string()));
     }
     let path = TelemetryPath::parse(&cli.telemetry_path).map_err(Failure::TelemetryPath)?;
     tracing::info!(

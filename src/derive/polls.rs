@@ -65,8 +65,16 @@ impl Polls {
         });
     }
 
-    /// Forgets worker groups that are polled no more.
-    pub fn keep_groups(&mut self, is_polled: impl Fn(&str) -> bool) {
-        self.records.retain(|(_, target), _| target.contains('/') || is_polled(target));
+    /// Forgets worker groups and clocks that are polled no more.
+    pub fn keep_configured(
+        &mut self,
+        is_group: impl Fn(&str) -> bool,
+        is_clock: impl Fn(&str) -> bool,
+    ) {
+        self.records.retain(|(poller, target), _| match *poller {
+            "chrony" => is_clock(target),
+            "process" | "heartbeat" => is_group(target),
+            _ => true,
+        });
     }
 }

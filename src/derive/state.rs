@@ -79,7 +79,10 @@ impl State {
         );
         self.rules = rules;
         self.clocks.keep(|name| self.rules.clocks.iter().any(|c| *c.name == *name));
-        self.polls.keep_groups(|name| self.rules.groups.iter().any(|g| g.name == name));
+        self.polls.keep_configured(
+            |name| self.rules.groups.iter().any(|g| g.name == name),
+            |name| self.rules.clocks.iter().any(|c| *c.name == *name),
+        );
     }
 
     /// The workers to watch.

@@ -76,7 +76,8 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         },
         renewal_period_seconds: lock.habit.period(),
         least_margin_ratio: lock.margins.least(now),
-        stall_budget_seconds: lock.stall_budget(state.stores.get(&lock.store).and_then(Store::rtt)),
+        stall_budget_seconds: lock
+            .stall_budget(state.stores.get(&lock.store).and_then(Store::rtt), poll),
         counts: counts(state, lock),
         signals: Signal::ALL.iter().map(|s| (*s, lock.signals.get(*s))).collect(),
         rises: Signal::ALL.iter().map(|s| (*s, lock.signals.rises(*s))).collect(),

@@ -15,10 +15,16 @@ const DRIFT: f64 = 200e-6;
 
 impl Lock {
     /// The longest stall that the lease survives, in seconds: L - P - round trip - drift; for a lease that nobody renews,
-    /// L - typical hold. `rtt` is the primary's.
-    pub fn stall_budget(&self, rtt: Option<Duration>) -> Option<f64> {
+    /// L - typical hold. `rtt` is the primary's. `None` where what is known of the period may be a multiple of it: of
+    /// renewals that come faster than polls, one of several is seen.
+    pub fn stall_budget(&self, rtt: Option<Duration>, poll: Duration) -> Option<f64> {
         let lease = self.lease_seconds()?;
-        let used = self.period_ahead().or_else(|| Some(self.holds.typical()?.min(lease)))?;
+        let period = self.period_ahead();
+        let is_rarely_read = lease < 3.0 * poll.as_secs_f64();
+        if is_rarely_read && period.is_some_and(|p| p > lease / 2.0) {
+            return None;
+        }
+        let used = period.or_else(|| Some(self.holds.typical()?.min(lease)))?;
         Some((lease - used - rtt?.as_secs_f64() - DRIFT * lease).max(0.0))
     }
 
@@ -39,7 +45,7 @@ impl Lock {
         };
         let worker = tenure.worker.as_ref().and_then(|w| workers.by_name.get(w));
         let worst = worker.and_then(|w| w.host.worst_stall(now, rules));
-        let both = self.stall_budget(rtt).zip(worst);
+        let both = self.stall_budget(rtt, rules.poll).zip(worst);
         // What was seen stays true while nothing is sampled; that there was nothing worse does not.
         let value = both.and_then(|(budget, worst)| {
             let is_short = worst.lower.length.as_secs_f64() > budget;

@@ -141,3 +141,20 @@ fn a_source_of_beats_that_was_away_is_no_gap() {
     assert!(lower < Duration::from_secs(3), "{lower:?}");
     assert_eq!(s.signal(SIGNAL), Some(false));
 }
+
+#[test]
+fn a_period_seen_through_rare_reads_makes_no_budget() {
+    // Renewed every 1.4 s and read every 2 s: each read shows one renewal or two of them.
+    let mut s = Sim::new(2_000, None, rules());
+    s.advance(3_300);
+    s.acquire("w:1", 4_000);
+    let mut budgets = Vec::new();
+    for _ in 0..12 {
+        s.advance(1_400);
+        s.renew("w:1", 4_000);
+        budgets.push(s.lock().stall_budget_seconds);
+    }
+    assert!(s.lock().renewal_period_seconds.is_some_and(|p| p > 2.0), "it reads as a multiple");
+    let least = budgets.into_iter().flatten().fold(f64::INFINITY, f64::min);
+    assert!(least > 2.0, "it survives 2.6 s, never {least}");
+}

@@ -60,8 +60,9 @@ families! { HOST:
         "Since the last collection of the worker's JVM ended, in seconds as of the snapshot (hsperfdata).";
     WORST_STALL = Gauge Core "dlock_worker_worst_stall_seconds" ["worker", "bound"]
         "Worst stall of the worker within stall_window, in seconds on the exporter's monotonic clock, between two bounds: \
-         lower, there was one of at least this length; upper, there was none longer, absent while nothing is sampled, as \
-         of a worker that ended. From heartbeat gaps, run delay, stops, freezes, pressure and safepoints.";
+         lower, the machine kept it from running for at least so long at once; upper, never for longer; that \
+         one is absent while nothing is sampled, as of a worker that ended. From heartbeat gaps, run delay, \
+         stops, freezes, pressure and safepoints; a thread that sleeps by itself is no stall.";
     SKEW_BOUND = Gauge Core "dlock_worker_skew_bound_seconds" ["worker", "store"]
         "Worst case, in seconds and without sign, between the clock of the worker's host, which is the exporter's, and the \
          lock server's clock. Only for workers seen on this host.";

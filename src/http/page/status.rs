@@ -23,7 +23,10 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     flagged.sort_by(|a, b| a.raised.cmp(&b.raised));
 
     let path = Escaped(metrics_path);
-    let links = format!("<a href=\"{path}\">metrics</a> <a href=\"/api/v1/locks\">JSON</a>");
+    let links = format!(
+        "<a href=\"{path}\">metrics</a> JSON: <a href=\"/api/v1/locks\">locks</a> \
+         <a href=\"/api/v1/workers\">workers</a> <a href=\"/api/v1/clocks\">clocks</a>"
+    );
     let mut out = frame::open(snapshot, now, "dlock_exporter", "dlock_exporter", &links);
     if flagged.is_empty() {
         all_is_calm(&mut out, &calm);

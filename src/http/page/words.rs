@@ -97,7 +97,7 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
         (A::Stall, R::NoHistory) => "no stall or no habit of renewing known yet",
         (A::Clock, R::NotConfigured) => "not configured (see `clocks`)",
         (A::Clock, R::Unsupported) => {
-            "a chronyd does not know how wrong its clock is, or contradicts `TIME`"
+            "a chronyd follows nothing, or contradicts `TIME`: the skew bound is from `TIME` alone"
         }
         (A::Clock, R::Unreachable) => "a chronyd does not answer",
         (A::Clock, R::NoHistory) => "a chronyd was not asked yet",

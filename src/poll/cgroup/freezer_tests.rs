@@ -63,7 +63,8 @@ fn a_real_frozen_cgroup_is_seen() {
     // The process itself looks healthy: only its cgroup tells.
     let paths = process::Paths { procfs: "/proc".into(), cgroupfs: None };
     let pid = i32::try_from(cage.child.id()).unwrap();
-    let seen = process::look(&paths, &[process::Target::Pid(pid)]).remove(0).seen;
+    let seen =
+        process::look(&paths, &[process::Target::Pid(pid, crate::clock::mono())]).remove(0).seen;
     let ProcessSeen::Processes(list) = &seen else { panic!("{seen:?}") };
     assert_eq!(list[0].frozen, Some(true));
     assert_eq!(list[0].state, ProcessState::Sleeping);

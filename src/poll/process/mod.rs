@@ -3,12 +3,12 @@
 
 pub mod dir;
 pub mod host;
+pub mod inner;
 pub mod privilege;
 pub mod scan;
 pub mod stat;
 pub mod visibility;
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ use crate::observe::worker::{Process, ProcessSeen, ProcessUnknown};
 use crate::observe::{Mono, Span};
 use dir::Reading;
 use host::Named;
+use inner::Inner;
 use visibility::Visibility;
 
 /// Where the kernel's file systems are.
@@ -34,8 +35,8 @@ pub struct Paths {
 /// Which process or processes to look at.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// The pid that a pid file held.
-    Pid(i32),
+    /// The pid that a pid file held, and when the file was written.
+    Pid(i32, Mono),
     /// The pid that the owner's token names.
     Token(TokenPid),
     /// Every process whose command line matches.
@@ -73,7 +74,7 @@ pub fn look(paths: &Paths, targets: &[Target]) -> Vec<Seen> {
         .iter()
         .map(|target| {
             let ((seen, detail), sent) = match target {
-                Target::Pid(pid) => (pass.pid(*pid), None),
+                Target::Pid(pid, written) => (pass.pid(*pid, *written), None),
                 Target::Token(token) => (pass.token(token), None),
                 // The scan began at the beginning, and what it did not find was not there at some time since.
                 _ => (pass.matched(found.next().unwrap_or_default()), Some(sent)),
@@ -100,7 +101,7 @@ struct Pass<'a> {
     freezer: Freezer,
     visibility: Visibility,
     /// Pids as seen inside containers; read when first needed.
-    inner: Option<HashSet<i32>>,
+    inner: Option<Inner>,
     last: Mono,
 }
 
@@ -124,12 +125,31 @@ impl<'a> Pass<'a> {
         dir::read(self.root, pid, &mut self.freezer)
     }
 
-    fn pid(&mut self, pid: i32) -> Answer {
+    fn pid(&mut self, pid: i32, written: Mono) -> Answer {
+        let is_init = pid == 1 && self.visibility.has_kernel();
         match self.read(pid) {
-            // A pid file from before a reboot: the number belongs to the kernel now.
-            Reading::KernelThread => (ProcessSeen::Gone { named_here: false }, String::new()),
+            Reading::There(process) if !is_init => processes(vec![process]),
+            reading => match self.written(pid, written) {
+                Some(outer) => self.mapped(outer, pid),
+                None if is_init => {
+                    let why = "the file's pid is 1, which is init here: it was written in a container that is not \
+                               seen, or in one of several";
+                    unknown(ProcessUnknown::Hidden, why)
+                }
+                // A pid file from before a reboot may have a number that belongs to the kernel now.
+                None => self.absent(pid, reading, false),
+            },
+        }
+    }
+
+    /// A process of a container, found by the pid that it has inside.
+    fn mapped(&mut self, outer: i32, inner: i32) -> Answer {
+        match self.read(outer) {
             Reading::There(process) => processes(vec![process]),
-            reading => self.absent(pid, reading, false),
+            _ => unknown(
+                ProcessUnknown::Failed,
+                format!("pid {outer}, which is {inner} in its container, went while it was read"),
+            ),
         }
     }
 
@@ -140,7 +160,13 @@ impl<'a> Pass<'a> {
         }
         let named = host::names(token.host.as_deref(), &host::own());
         if named == Named::Elsewhere {
-            return unknown(ProcessUnknown::ForeignHost, "the token names another host");
+            // Containers have host names of their own.
+            let name = token.host.as_deref().unwrap_or_default();
+            let root = self.root;
+            return match self.inner().named(root, pid, name) {
+                Some(outer) => self.mapped(outer, pid),
+                None => unknown(ProcessUnknown::ForeignHost, "the token names another host"),
+            };
         }
         let named_here = named == Named::Here;
         if named_here && let Some(why) = self.visibility.foreign_numbering() {
@@ -159,7 +185,7 @@ impl<'a> Pass<'a> {
                 ),
             ),
             Reading::There(process) => processes(vec![process]),
-            Reading::NotThere if named_here && self.is_inner(pid) => unknown(
+            Reading::NotThere if named_here && self.inner().has(pid) => unknown(
                 ProcessUnknown::Hidden,
                 format!("no pid {pid} here, but a process in a container has that number inside"),
             ),
@@ -206,8 +232,13 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn is_inner(&mut self, pid: i32) -> bool {
-        self.inner.get_or_insert_with(|| scan::inner_pids(self.root)).contains(&pid)
+    fn written(&mut self, pid: i32, at: Mono) -> Option<i32> {
+        let root = self.root;
+        self.inner().written(root, pid, at)
+    }
+
+    fn inner(&mut self) -> &Inner {
+        self.inner.get_or_insert_with(|| scan::inner_pids(self.root))
     }
 }
 

@@ -1,7 +1,6 @@
 //! One pass over all pids of a procfs for the targets that name no pid: by command line or by cgroup. A file is read only
 //! if some target needs it.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,6 +9,7 @@ use regex::bytes::RegexSet;
 
 use super::Target;
 use super::dir::{self, ProcDir, SMALL};
+use super::inner::Inner;
 use crate::poll::cgroup::locate;
 
 /// Processes that one target may have; more of them say nothing more.
@@ -29,7 +29,7 @@ pub struct Found {
 /// Looks for every target that names no pid; one answer for each of those, in their order.
 pub fn scan(root: &Path, targets: &[Target]) -> Vec<Found> {
     let named: Vec<&Target> =
-        targets.iter().filter(|t| !matches!(t, Target::Pid(_) | Target::Token(_))).collect();
+        targets.iter().filter(|t| !matches!(t, Target::Pid(..) | Target::Token(_))).collect();
     let mut found = vec![Found::default(); named.len()];
     if named.is_empty() {
         return found;
@@ -171,11 +171,14 @@ fn own_pid(root: &Path) -> Option<i32> {
     fs::read_link(root.join("self")).ok()?.to_str()?.parse().ok()
 }
 
-/// The pids that processes of nested pid namespaces have inside them.
-pub fn inner_pids(root: &Path) -> HashSet<i32> {
-    let Ok(pids) = pids(root) else { return HashSet::new() };
-    let status = |pid| ProcDir::open(root, pid).and_then(|d| d.file("status", SMALL)).ok();
-    pids.filter_map(status).filter_map(|text| inner_pid(&text)).collect()
+/// The processes of nested pid namespaces, with the pids that they have inside.
+pub fn inner_pids(root: &Path) -> Inner {
+    let Ok(pids) = pids(root) else { return Inner::default() };
+    let both = |pid| {
+        let status = ProcDir::open(root, pid).and_then(|d| d.file("status", SMALL)).ok()?;
+        Some((pid, inner_pid(&status)?))
+    };
+    Inner(pids.filter_map(both).collect())
 }
 
 fn inner_pid(status: &[u8]) -> Option<i32> {

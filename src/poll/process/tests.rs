@@ -19,6 +19,10 @@ fn one(paths: &Paths, target: Target) -> Seen {
     seen.remove(0)
 }
 
+fn file(pid: i32) -> Target {
+    Target::Pid(pid, clock::mono())
+}
+
 fn token(pid: i32, host: Option<&str>) -> Target {
     Target::Token(TokenPid { pid, host: host.map(Arc::from) })
 }
@@ -76,7 +80,7 @@ impl Drop for Kid {
 fn stopped_resumed_zombie_gone() {
     let before = clock::mono();
     let mut kid = Kid::sleep();
-    let target = Target::Pid(kid.pid());
+    let target = file(kid.pid());
     let seen = wait(&target, |s| state(s) == Some(ProcessState::Sleeping));
     let ProcessSeen::Processes(list) = &seen else { panic!("{seen:?}") };
     let process = &list[0];
@@ -112,7 +116,7 @@ fn a_leader_that_exited_is_no_zombie_while_its_threads_work() {
         assert!(clock::mono() < until, "the leader never exited");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let seen = one(&real(), Target::Pid(kid.pid())).seen;
+    let seen = one(&real(), file(kid.pid())).seen;
     let ProcessSeen::Processes(list) = &seen else { panic!("{seen:?}") };
     assert_eq!(list[0].state, ProcessState::Sleeping);
     assert!(list[0].resident_bytes > 0);
@@ -122,7 +126,7 @@ fn a_leader_that_exited_is_no_zombie_while_its_threads_work() {
     let ProcessSeen::Processes(list) = &by_command else { panic!("{by_command:?}") };
     assert_eq!(list.iter().map(|p| p.pid).collect::<Vec<_>>(), [kid.pid()]);
     kid.signal("-STOP");
-    wait(&Target::Pid(kid.pid()), |s| state(s) == Some(ProcessState::Stopped));
+    wait(&file(kid.pid()), |s| state(s) == Some(ProcessState::Stopped));
 }
 
 #[test]
@@ -193,7 +197,7 @@ fn odd_bytes_units_and_cgroups() {
             Target::Cgroup("/system.slice/orders.service".to_owned()),
             Target::Cgroup("/system.slice/orders".to_owned()),
             Target::Unit("bad".to_owned()),
-            Target::Pid(70),
+            file(70),
         ],
     );
     let pids = |i: usize| match &seen[i].seen {
@@ -220,7 +224,7 @@ fn odd_bytes_units_and_cgroups() {
 #[test]
 fn a_reused_pid_has_another_start() {
     let (dir, paths) = fixture(&[("70/stat", STAT)]);
-    let start = || match one(&paths, Target::Pid(70)).seen {
+    let start = || match one(&paths, file(70)).seen {
         ProcessSeen::Processes(list) => list[0].start_ticks,
         other => panic!("{other:?}"),
     };
@@ -253,14 +257,14 @@ fn tokens_prove_death_only_in_our_own_numbering() {
     assert_eq!(seen(token(2, Some(&own))), hidden);
     fs::remove_dir_all(dir.path().join("1")).unwrap();
     assert_eq!(seen(token(99, Some(&own))), hidden);
-    assert_eq!(seen(Target::Pid(99)), hidden);
-    assert!(matches!(seen(Target::Pid(70)), ProcessSeen::Processes(_)));
+    assert_eq!(seen(file(99)), hidden);
+    assert!(matches!(seen(file(70)), ProcessSeen::Processes(_)));
 }
 
 #[test]
 fn a_missing_procfs_is_a_failure_of_every_target() {
     let paths = Paths { procfs: "/nonexistent/proc".into(), cgroupfs: None };
-    for seen in look(&paths, &[Target::Pid(1), Target::Unit("x".to_owned())]) {
+    for seen in look(&paths, &[file(1), Target::Unit("x".to_owned())]) {
         assert_eq!(seen.seen, ProcessSeen::Unknown(ProcessUnknown::Failed));
         assert!(seen.detail.contains("/nonexistent/proc") && seen.detail.contains("--path.procfs"));
     }
@@ -278,7 +282,7 @@ fn inside_hidepid() {
     let pid: i32 = pid.parse().unwrap();
     let paths = Paths { procfs: root.into(), cgroupfs: None };
     let pattern = regex::bytes::Regex::new("^sleep 60$").unwrap();
-    for target in [Target::Pid(pid), token(pid, Some(&host::own())), Target::Command(pattern)] {
+    for target in [file(pid), token(pid, Some(&host::own())), Target::Command(pattern)] {
         let seen = one(&paths, target);
         assert_eq!(seen.seen, ProcessSeen::Unknown(ProcessUnknown::Hidden), "{seen:?}");
         assert!(!seen.detail.is_empty());

@@ -61,9 +61,19 @@ pub async fn content(path: PathBuf, cap: u64, inside: Inside) -> Result<Vec<u8>,
     bounded(path, inside, move |path| head(path, cap)).await
 }
 
-async fn bounded<F>(path: PathBuf, inside: Inside, read: F) -> Result<Vec<u8>, FileFailed>
+/// The same, and when the file was last written: seconds since the epoch on the clock of its file system.
+pub async fn dated(path: PathBuf, cap: u64, inside: Inside) -> Result<(Vec<u8>, f64), FileFailed> {
+    let read = move |path: &Path| {
+        let meta = fs::metadata(path)?;
+        Ok((head(path, cap)?, meta.mtime() as f64 + meta.mtime_nsec() as f64 / 1e9))
+    };
+    bounded(path, inside, read).await
+}
+
+async fn bounded<F, T>(path: PathBuf, inside: Inside, read: F) -> Result<T, FileFailed>
 where
-    F: FnOnce(&Path) -> io::Result<Vec<u8>> + Send + 'static,
+    F: FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    T: Send + 'static,
 {
     let shown = path.display().to_string();
     let work = async {
@@ -192,7 +202,7 @@ mod tests {
             let _ = wait.recv();
             Ok(vec![])
         };
-        let out = bounded(PathBuf::from("/hung"), inside(&lane), read).await;
+        let out: Result<Vec<u8>, _> = bounded(PathBuf::from("/hung"), inside(&lane), read).await;
         assert!(matches!(out, Err(FileFailed::Unreadable { reason: FailReason::Timeout, .. })));
         assert!(!matches!(lane.enter(clock::mono(), DEADLINE), Entry::Free(_)));
         go.send(()).unwrap();

@@ -59,14 +59,14 @@ pub async fn look(
     }
     while let Some(done) = files.join_next().await {
         match done {
-            Ok((whose, Ok(pid))) => {
+            Ok((whose, Ok((pid, written)))) => {
                 whose.worker.last_pid.store(pid, Ordering::Relaxed);
-                targets.push((whose, Target::Pid(pid)));
+                targets.push((whose, Target::Pid(pid, written)));
             }
             Ok((whose, Err(unknown))) => match whose.worker.last_pid.load(Ordering::Relaxed) {
                 // Whoever ends a worker often removes its file as well: look at the process that it named.
                 pid @ 1.. if unknown.0 == ProcessUnknown::NoPidFile => {
-                    targets.push((whose, Target::Pid(pid)));
+                    targets.push((whose, Target::Pid(pid, started)));
                 }
                 _ => tell_unknown(&shared, &mut tally, &whose, started, unknown).await,
             },
@@ -128,15 +128,16 @@ async fn pass(shared: &Shared, tally: &mut Tally, targets: Vec<(Whose, Target)>,
     }
 }
 
-/// The pid in a worker's pid file.
-async fn pid_file(whose: Whose, path: PathBuf) -> (Whose, Result<i32, Unknown>) {
+/// The pid in a worker's pid file, and when it was written.
+async fn pid_file(whose: Whose, path: PathBuf) -> (Whose, Result<(i32, Mono), Unknown>) {
     let Entry::Free(inside) = whose.worker.pid_lane.enter(clock::mono(), file::DEADLINE) else {
         let detail = format!("{}: the last read of it hangs", path.display());
         return (whose, Err((ProcessUnknown::Failed, detail)));
     };
     let shown = path.display().to_string();
-    let pid = match file::content(path, file::MAX_BYTES, inside).await {
-        Ok(bytes) => file::first_number(&bytes)
+    let pid = match file::dated(path, file::MAX_BYTES, inside).await {
+        Ok((bytes, written)) => file::first_number(&bytes)
+            .map(|pid| (pid, on_our_clock(written)))
             .ok_or_else(|| (ProcessUnknown::NoPidFile, format!("{shown}: holds no pid"))),
         Err(FileFailed::Absent(detail)) => Err((ProcessUnknown::NoPidFile, detail)),
         Err(FileFailed::Unreadable { reason: FailReason::Permission, detail }) => {
@@ -145,6 +146,12 @@ async fn pid_file(whose: Whose, path: PathBuf) -> (Whose, Result<i32, Unknown>) 
         Err(FileFailed::Unreadable { detail, .. }) => Err((ProcessUnknown::Failed, detail)),
     };
     (whose, pid)
+}
+
+/// An instant of this host's wall clock, as far as that was not stepped since.
+fn on_our_clock(wall: f64) -> Mono {
+    let ago = (clock::wall_secs() - wall).clamp(0.0, f64::from(u32::MAX));
+    clock::mono().minus(Duration::from_secs_f64(ago))
 }
 
 async fn tell_unknown(
