@@ -61,8 +61,8 @@ families! { HOST:
     WORST_STALL = Gauge Core "dlock_worker_worst_stall_seconds" ["worker", "bound"]
         "Worst stall of the worker within stall_window, in seconds on the exporter's monotonic clock, between two bounds: \
          lower, the machine kept it from running for at least so long at once; upper, never for longer, absent while \
-         nothing is sampled, as of a worker that ended. From heartbeat gaps, run delay, stops, freezes, sleep in state D, pressure and safepoints; a thread that sleeps by itself is no \
-         stall. Where freezes cannot be read (coverage cgroup), the upper one grows while the worker sleeps; where \
+         nothing is sampled, as of a worker that ended. From heartbeat gaps, run delay, stops, freezes, sleep in state \
+         D, pressure and safepoints; a thread that sleeps by itself is no stall. Where freezes cannot be read (coverage cgroup), the upper one grows while the worker sleeps; where \
          pressure cannot be read (coverage pressure), it leaves out waits of single threads for memory and I/O that no \
          look at threads found in state D.";
     SKEW_BOUND = Gauge Core "dlock_worker_skew_bound_seconds" ["worker", "store"]
