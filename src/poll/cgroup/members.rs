@@ -8,31 +8,46 @@ use std::time::Duration;
 use super::locate::Homes;
 use crate::observe::{Mono, ProcessId};
 
-/// Asked again after this, and up to as much again later, so that not all are asked in one round.
+/// Asked again after this, and up to as much again later, so that not all are asked in one round. What was found only
+/// lately is asked sooner, as processes are put where they belong right after they start.
 const AGAIN: Duration = Duration::from_secs(6);
+/// And each time it was found in the same place, so much later.
+const SOON: Duration = Duration::from_secs(1);
 /// In so many parts that is spread.
 const PARTS: u32 = 8;
 
 /// What is remembered, by process.
 #[derive(Debug, Default)]
-pub struct Members(HashMap<ProcessId, (Mono, Arc<Homes>)>);
+pub struct Members(HashMap<ProcessId, Member>);
+
+#[derive(Debug)]
+struct Member {
+    found: Mono,
+    homes: Arc<Homes>,
+    /// How often it was found in the same cgroups.
+    times: u32,
+}
 
 impl Members {
     /// Where the process was found lately.
     pub fn of(&self, process: ProcessId, now: Mono) -> Option<Arc<Homes>> {
-        let (found, homes) = self.0.get(&process)?;
+        let member = self.0.get(&process)?;
         let part = process.pid.unsigned_abs() % PARTS;
-        (now.since(*found) < AGAIN + AGAIN * part / PARTS).then(|| Arc::clone(homes))
+        let most = AGAIN + AGAIN * part / PARTS;
+        let again = most.min(SOON * member.times);
+        (now.since(member.found) < again).then(|| Arc::clone(&member.homes))
     }
 
     /// Where the process was found last, however long ago.
     pub fn last(&self, process: ProcessId) -> Option<Arc<Homes>> {
-        self.0.get(&process).map(|(_, homes)| Arc::clone(homes))
+        self.0.get(&process).map(|member| Arc::clone(&member.homes))
     }
 
     /// It was found there.
     pub fn found(&mut self, process: ProcessId, at: Mono, homes: &Arc<Homes>) {
-        self.0.insert(process, (at, Arc::clone(homes)));
+        let before = self.0.get(&process).filter(|m| m.homes == *homes);
+        let times = before.map_or(0, |m| m.times.saturating_add(1).min(PARTS * PARTS));
+        self.0.insert(process, Member { found: at, homes: Arc::clone(homes), times });
     }
 
     /// It is asked for in the next round.
