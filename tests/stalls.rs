@@ -229,6 +229,7 @@ fn disturb(
 
 #[test]
 fn the_bounds_hold_what_two_hundred_processes_measured_themselves() {
+    let _alone = crate::support::whole_machine();
     let dir = TempDir::new().unwrap();
     let Some(aviary) = Aviary::build(dir.path()) else { return };
     let names: Vec<String> =

@@ -70,6 +70,13 @@ pub fn not_tested(why: &str) {
     let _ = writeln!(std::io::stderr(), "not tested: {why}");
 }
 
+/// Held by what takes the whole machine: two hundred processes that are starved on purpose, and a machine inside the
+/// machine whose sampling must not be starved by them.
+pub fn whole_machine() -> std::sync::MutexGuard<'static, ()> {
+    static WHOLE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    WHOLE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Whether the longer forms of the tests were asked for.
 pub fn long() -> bool {
     std::env::var("DLOCK_TEST_LONG").is_ok_and(|v| v == "1")

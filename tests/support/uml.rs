@@ -26,7 +26,11 @@ impl Inside {
     /// The one boot of this process; panics with what the machine said if it went wrong.
     pub fn look() -> &'static Self {
         static BOOTED: OnceLock<Result<Inside, String>> = OnceLock::new();
-        BOOTED.get_or_init(boot).as_ref().unwrap_or_else(|why| panic!("{why}"))
+        let booted = || {
+            let _alone = super::whole_machine();
+            boot()
+        };
+        BOOTED.get_or_init(booted).as_ref().unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// A scrape by its name in the scenario.
