@@ -19,7 +19,7 @@ use crate::observe::{Mono, ProcessId, Span, StallRead};
 use crate::poll::residents::Resident;
 
 /// Share of a core that sampling may take.
-const SHARE: f64 = 0.012;
+const SHARE: f64 = 0.0105;
 /// And from `/proc`, where a share buys so little that more would not help either.
 const PROCFS_SHARE: f64 = 0.01;
 
