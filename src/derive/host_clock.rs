@@ -5,7 +5,7 @@
 //! against the other. A small share of the time between two readings is allowed for all the same.
 
 use super::interval::Interval;
-use super::wanted::{Effects, Notice, Weight};
+use super::wanted::Effects;
 use crate::observe::{HostClock, Mono};
 
 /// Smaller moves are no steps.
@@ -81,17 +81,11 @@ impl HostSteps {
             self.backward += 1;
             "backward"
         };
-        fx.notices.push(Notice {
-            weight: Weight::Change,
-            store: "".into(),
-            subject: "".into(),
-            what: "host_clock_stepped",
-            detail: format!(
+        fx.changed("", "", "host_clock_stepped", format!(
                 "this host's wall clock was set {direction} by {:.3} s; its monotonic clock, by which everything here is \
                  measured, was not",
                 moved.abs()
-            ),
-        });
+            ));
     }
 
     /// The last reading.

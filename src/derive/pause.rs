@@ -14,7 +14,7 @@ use super::clock::{NodeClock, Step};
 use super::host_clock::HostSteps;
 use super::node::Node;
 use super::store::Store;
-use super::wanted::{Effects, Notice, Weight};
+use super::wanted::Effects;
 use crate::observe::{Mono, StoreId};
 
 /// How long the other servers may take to show the same, in polls.
@@ -34,7 +34,11 @@ pub fn settle_steps(
     let open: Vec<(StoreId, String, Step)> = stores
         .values()
         .flat_map(|s| s.nodes.values().map(|n| (s.id, n)))
-        .filter_map(|(id, n)| Some((id, host_of(&n.addr)?, n.clock.undecided?)))
+        .filter_map(|(id, n)| {
+            // Hardly ever is one open: the addresses are read for those only.
+            let step = n.clock.undecided?;
+            Some((id, host_of(&n.addr)?, step))
+        })
         .collect();
     let Some((_, first_host, first)) = open.first() else { return };
     let since = open.iter().map(|(_, _, step)| step.at).min().unwrap_or(now);
@@ -58,16 +62,10 @@ pub fn settle_steps(
                 store.we_stood_still();
             }
         }
-        fx.notices.push(Notice {
-            weight: Weight::Change,
-            store: "".into(),
-            subject: "".into(),
-            what: "exporter_paused",
-            detail: format!(
+        fx.changed("", "", "exporter_paused", format!(
                 "the clocks of all lock servers seem to have jumped forward by {:.3} s: this host stood still for so long",
                 first.micros as f64 / 1e6
-            ),
-        });
+            ));
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clocks::Clocks;
-use super::host::StallRules;
 use super::host_clock::HostSteps;
 use super::pause::settle_steps;
 use super::polls::Polls;
@@ -154,7 +153,7 @@ impl State {
             Observation::Heartbeat(r) => self.heartbeat(r, fx),
             Observation::Process(r) => self.process(r, fx),
             Observation::Stalls(r) => {
-                let rules = self.stall_rules();
+                let rules = self.rules.stalls();
                 for sample in &r.samples {
                     let at = sample.span.done;
                     self.learn_stall(&sample.worker, at, fx, |w| w.host.stall(sample, rules));
@@ -174,11 +173,6 @@ impl State {
 
     fn settle_steps(&mut self, now: Mono, fx: &mut Effects) {
         settle_steps(&mut self.stores, &self.host_clock, now, self.rules.poll_interval, fx);
-    }
-
-    /// What the config says about stalls.
-    pub fn stall_rules(&self) -> StallRules {
-        self.rules.stalls()
     }
 
     fn start_store(&mut self, id: StoreId, name: &Arc<str>) {

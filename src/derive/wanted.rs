@@ -65,3 +65,17 @@ pub struct Effects {
     /// The set of workers to watch has changed.
     pub watch_changed: bool,
 }
+
+impl Effects {
+    /// Something watched changed. `store` is empty for what belongs to none.
+    pub fn changed(
+        &mut self,
+        store: impl Into<Arc<str>>,
+        subject: impl Into<Arc<str>>,
+        what: &'static str,
+        detail: String,
+    ) {
+        let (store, subject) = (store.into(), subject.into());
+        self.notices.push(Notice { weight: Weight::Change, store, subject, what, detail });
+    }
+}

@@ -51,6 +51,16 @@ pub struct Cgroup {
     pub memory_limit: Reading<Option<u64>>,
 }
 
+impl Cgroup {
+    /// Whether it, or a part of it, was removed while it was read.
+    pub fn is_removed(&self) -> bool {
+        let gone = Some(HostUnknown::Gone);
+        let read =
+            [self.memory.err(), self.oom_kills.err(), self.memory_bytes.err(), self.frozen.err()];
+        read.contains(&gone)
+    }
+}
+
 /// Pressure stall information of one resource. Totals grow, also within a stall that goes on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pressure {

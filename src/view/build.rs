@@ -269,7 +269,7 @@ fn worker_view(
             && seen.iter().all(|p| fresh(p.last_span()) && p.live().next().is_none())
             && seen.iter().any(|p| p.liveness() == crate::derive::Liveness::Dead),
         restarts: (!seen.is_empty()).then_some(restarts),
-        host: host_view(worker, now, state.stall_rules()),
+        host: host_view(worker, now, state.rules.stalls()),
         skew_bounds: if is_here { skews.to_vec() } else { Vec::new() },
         coverage_lost: coverage::worker(state, worker, now),
     })

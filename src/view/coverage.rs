@@ -153,7 +153,7 @@ fn holder(
     }
     if lock.rules.series == SeriesTier::Full
         && process(worker, group, pid).is_none()
-        && let Some(reason) = host_coverage::stall(worker, group, now, state.stall_rules())
+        && let Some(reason) = host_coverage::stall(worker, group, now, state.rules.stalls())
     {
         lost.push((Aspect::Stall, reason));
     }
@@ -254,6 +254,6 @@ pub(super) fn worker(
     if let Some(reason) = process(worker, group, newest) {
         lost.push((Aspect::Process.as_str(), reason.as_str()));
     }
-    host_coverage::worker(worker, group, now, state.stall_rules(), &mut lost);
+    host_coverage::worker(worker, group, now, state.rules.stalls(), &mut lost);
     lost
 }

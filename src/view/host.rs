@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::derive::StallSource;
+use crate::derive::fresh::oldest;
 use crate::derive::host::{Host, StallRules};
 use crate::derive::worker::Worker;
 use crate::observe::Mono;
@@ -121,11 +122,6 @@ fn worst_stall(host: &Host, now: Mono, rules: StallRules) -> Option<WorstStallVi
         upper: worst.upper.map(|upper| (upper.length.as_secs_f64(), upper.source)),
         lower_age_seconds: now.secs_since(worst.lower_at).max(0.0),
     })
-}
-
-/// What was read since then is shown.
-fn oldest(now: Mono, poll: Duration) -> Mono {
-    now.minus(poll * 3 + poll / 2)
 }
 
 fn cgroup_view(host: &Host, now: Mono, rules: StallRules) -> Option<CgroupView> {

@@ -21,7 +21,7 @@ use self::status::Judged;
 use self::strays::Strays;
 use self::walls::Walls;
 use super::fresh::is_fresh;
-use super::wanted::{Effects, Notice, Weight};
+use super::wanted::Effects;
 use super::words::ClockStatus;
 use crate::observe::clock::{ClockFailed, Tracking};
 use crate::observe::{ClockRead, Mono, Span};
@@ -77,7 +77,8 @@ impl Clocks {
         match &read.seen {
             Ok(tracking) => {
                 if clock.failure.take().is_some() {
-                    tell(&read.clock, "clock_returned", "its chronyd answers again".to_owned(), fx);
+                    let detail = "its chronyd answers again".to_owned();
+                    fx.changed("", read.clock.clone(), "clock_returned", detail);
                 }
                 clock.report = Some(Report::after(clock.report.as_ref(), *tracking, read.span));
                 clock.tell_status(&read.clock, walls, fx);
@@ -85,7 +86,7 @@ impl Clocks {
             Err(failed) => {
                 if clock.failure.as_ref().is_none_or(|before| before.reason != failed.reason) {
                     let detail = format!("{} ({})", failed.detail, failed.reason.as_str());
-                    tell(&read.clock, "clock_unreachable", detail, fx);
+                    fx.changed("", read.clock.clone(), "clock_unreachable", detail);
                 }
                 clock.failure = Some(failed.clone());
             }
@@ -122,7 +123,7 @@ impl Clock {
         let before = self.told.replace(judged.status);
         let usual = before.unwrap_or(ClockStatus::Synchronized);
         if judged.status != usual {
-            tell(name, "clock_status", judged.why.to_owned(), fx);
+            fx.changed("", name.clone(), "clock_status", judged.why.to_owned());
         }
     }
 }
@@ -143,30 +144,4 @@ impl Report {
     fn is_same_update(&self, later: &Tracking) -> bool {
         (self.tracking.ref_time - later.ref_time).abs() < SAME_UPDATE
     }
-}
-
-fn tell(clock: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
-    fx.notices.push(Notice {
-        weight: Weight::Change,
-        store: "".into(),
-        subject: clock.clone(),
-        what,
-        detail,
-    });
-}
-
-/// Of a store's name and a node's address.
-fn tell_of_node(
-    (store, addr): &(Arc<str>, Arc<str>),
-    what: &'static str,
-    detail: String,
-    fx: &mut Effects,
-) {
-    fx.notices.push(Notice {
-        weight: Weight::Change,
-        store: store.clone(),
-        subject: addr.clone(),
-        what,
-        detail,
-    });
 }

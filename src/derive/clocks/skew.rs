@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Clocks;
 use super::walls::Walls;
-use super::{Clocks, tell_of_node};
 use crate::derive::host_clock::wall_ahead;
 use crate::derive::interval::Interval;
 use crate::derive::node::Node;
@@ -74,8 +74,7 @@ pub(super) fn comparisons(clocks: &Clocks, walls: &Walls<'_>) -> Vec<(Place, Com
     for store in walls.stores.values() {
         let Some(mapped) = walls.rules.node_clocks.get(&store.name) else { continue };
         for node in mapped.iter().filter_map(|m| store.nodes.get(m.addr.as_str())) {
-            let time = by_time(walls, node).filter(|_| node.clock.offset_micros().is_some());
-            let found = match (time, by_chrony(clocks, walls, &store.name, node)) {
+            let found = match (by_time(walls, node), by_chrony(clocks, walls, &store.name, node)) {
                 (Some(time), Some(chrony)) if time.intersect(chrony).is_none() => {
                     Comparison::Disputed(time)
                 }
@@ -126,7 +125,7 @@ impl Disputes {
                 Some(Comparison::Agree) => {
                     if dispute.is_told {
                         let detail = "TIME and chronyd agree on its clock again".to_owned();
-                        tell_of_node(place, "clocks_agree", detail, fx);
+                        fx.changed(place.0.clone(), place.1.clone(), "clocks_agree", detail);
                     }
                     false
                 }
@@ -147,7 +146,7 @@ impl Disputes {
                     time.middle(),
                     time.half()
                 );
-                tell_of_node(place, "clocks_disagree", detail, fx);
+                fx.changed(place.0.clone(), place.1.clone(), "clocks_disagree", detail);
             }
         }
     }

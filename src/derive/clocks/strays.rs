@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::tell_of_node;
 use crate::derive::rules::Rules;
 use crate::derive::store::Store;
 use crate::derive::wanted::Effects;
@@ -44,7 +43,7 @@ impl Strays {
                     node.clock,
                     named.join(", ")
                 );
-                tell_of_node(&place, "clock_without_node", detail, fx);
+                fx.changed(place.0.clone(), place.1.clone(), "clock_without_node", detail);
                 self.told.insert(place);
             }
         }

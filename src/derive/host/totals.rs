@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::observe::cgroup::{Cgroup, Pressure, Waiting};
-use crate::observe::stall::HostUnknown;
 use crate::observe::{Mono, Span};
 
 /// Cgroups of one worker whose totals are remembered: one for each process that is followed. What is beyond them is left
@@ -43,7 +42,7 @@ impl Cgroups {
     /// Takes one look at one of them. Of one that was removed what it last said stays, so that another that is made under
     /// its name counts from zero.
     pub(super) fn take(&mut self, span: Span, cgroup: &Cgroup) {
-        if is_removed(cgroup) {
+        if cgroup.is_removed() {
             return;
         }
         if !self.seen.contains_key(&cgroup.path) && !self.has_room(span.done) {
@@ -89,11 +88,6 @@ impl Cgroups {
     pub fn since(&self, from: Mono) -> impl Iterator<Item = &Cgroup> {
         self.seen.values().filter(move |(s, _)| s.done >= from).map(|(_, c)| c)
     }
-}
-
-fn is_removed(c: &Cgroup) -> bool {
-    let gone = Some(HostUnknown::Gone);
-    [c.memory.err(), c.oom_kills.err(), c.memory_bytes.err(), c.frozen.err()].contains(&gone)
 }
 
 fn pressure(sums: &mut [Option<Duration>; 2], was: Option<Pressure>, is: Option<Pressure>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::State;
 use crate::config::ProcessSource;
-use crate::derive::wanted::{Effects, Notice, Weight};
+use crate::derive::wanted::Effects;
 use crate::derive::words::LivenessSource;
 use crate::derive::worker::Worker;
 use crate::observe::worker::{Beat, HeartbeatRead, ProcessRead, ProcessSeen};
@@ -24,29 +24,29 @@ impl State {
         let beat = &worker.heartbeat;
         if is_news {
             let detail = format!("no beat for {:.1} s", beat.age().unwrap_or(0.0));
-            tell(&read.worker, "heartbeat_stopped", detail, fx);
+            fx.changed("", read.worker.clone(), "heartbeat_stopped", detail);
         } else if was_lost && beat.loss().is_none() {
-            tell(&read.worker, "heartbeat_returned", "it beats again".to_owned(), fx);
+            fx.changed("", read.worker.clone(), "heartbeat_returned", "it beats again".to_owned());
         }
         match &read.beat {
             Beat::Failed { reason, detail } if before != Some(*reason) => {
                 let detail = format!("{detail} ({})", reason.as_str());
-                tell(&read.worker, "heartbeat_unreadable", detail, fx);
+                fx.changed("", read.worker.clone(), "heartbeat_unreadable", detail);
             }
             Beat::Failed { .. } => {}
             _ if before.is_some() => {
-                tell(
-                    &read.worker,
+                fx.changed(
+                    "",
+                    read.worker.clone(),
                     "heartbeat_readable",
                     "its heartbeat can be read again".to_owned(),
-                    fx,
                 );
             }
             _ => {}
         }
         if !matches!(read.beat, Beat::Failed { .. }) {
             self.look(&read.worker, LivenessSource::Heartbeat, read.span, fx);
-            let rules = self.stall_rules();
+            let rules = self.rules.stalls();
             self.learn_stall(&read.worker, read.span.done, fx, |worker| {
                 let (gap, is_expected) = (worker.heartbeat.gap, worker.is_expected_to_beat());
                 worker.host.beat_gap(gap, usual, is_expected, read.span, rules)
@@ -71,15 +71,15 @@ impl State {
         let before = processes.unknown();
         if processes.read(read) {
             let detail = format!("its process is {}", processes.liveness().as_str());
-            tell(&read.worker, "process_lost", detail, fx);
+            fx.changed("", read.worker.clone(), "process_lost", detail);
         } else if was_lost && processes.loss().is_none() {
             let detail = format!("its process is {}", processes.liveness().as_str());
-            tell(&read.worker, "process_returned", detail, fx);
+            fx.changed("", read.worker.clone(), "process_returned", detail);
         }
         if let ProcessSeen::Unknown(why) = &read.seen
             && before != Some(*why)
         {
-            tell(&read.worker, "process_unknown", read.detail.clone(), fx);
+            fx.changed("", read.worker.clone(), "process_unknown", read.detail.clone());
         }
         if !matches!(read.seen, ProcessSeen::Unknown(_)) {
             self.look(&read.worker, LivenessSource::Process, read.span, fx);
@@ -87,7 +87,7 @@ impl State {
     }
 
     pub(super) fn cgroup(&mut self, read: &CgroupRead, fx: &mut Effects) {
-        let rules = self.stall_rules();
+        let rules = self.rules.stalls();
         let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
         worker.host.cgroup(read, rules);
         if worker.host.is_cgroup_news(read) {
@@ -96,7 +96,7 @@ impl State {
     }
 
     pub(super) fn jvm(&mut self, read: &JvmRead, fx: &mut Effects) {
-        let rules = self.stall_rules();
+        let rules = self.rules.stalls();
         self.learn_stall(&read.worker, read.span.done, fx, |w| w.host.jvm(read, rules));
         let Some(worker) = self.workers.by_name.get_mut(&read.worker) else { return };
         if worker.host.is_jvm_news(read) {
@@ -116,7 +116,7 @@ impl State {
         if !learn(w) {
             return;
         }
-        let rules = self.stall_rules();
+        let rules = self.rules.stalls();
         let Some(w) = self.workers.by_name.get(worker) else { return };
         for (id, key) in w.holds.keys() {
             let Some(store) = self.stores.get_mut(id) else { continue };
@@ -143,18 +143,8 @@ impl State {
 fn tell_detail(worker: &Arc<str>, what: [&'static str; 2], detail: &str, fx: &mut Effects) {
     let [lost, back] = what;
     if detail.is_empty() {
-        tell(worker, back, "all of it can be read".to_owned(), fx);
+        fx.changed("", worker.clone(), back, "all of it can be read".to_owned());
     } else {
-        tell(worker, lost, detail.to_owned(), fx);
+        fx.changed("", worker.clone(), lost, detail.to_owned());
     }
-}
-
-fn tell(worker: &Arc<str>, what: &'static str, detail: String, fx: &mut Effects) {
-    fx.notices.push(Notice {
-        weight: Weight::Change,
-        store: "".into(),
-        subject: worker.clone(),
-        what,
-        detail,
-    });
 }

@@ -436,7 +436,7 @@ impl Sim {
 
     pub fn worst_stall(&self, worker: &str) -> WorstStall {
         let host = &self.state.workers.by_name[worker].host;
-        host.worst_stall(self.now(), self.state.stall_rules()).expect("its stalls are known")
+        host.worst_stall(self.now(), self.state.rules.stalls()).expect("its stalls are known")
     }
 
     pub fn rises(&self, signal: Signal) -> u64 {

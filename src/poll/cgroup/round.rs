@@ -157,9 +157,7 @@ impl<'a> Round<'a> {
 
 /// Whether a cgroup, or one of its numbers, was gone when it was read.
 fn is_lost(seen: &Reading<Cgroup>) -> bool {
-    let Ok(c) = seen else { return true };
-    let gone = Some(HostUnknown::Gone);
-    [c.memory.err(), c.oom_kills.err(), c.memory_bytes.err(), c.frozen.err()].contains(&gone)
+    seen.as_ref().map_or(true, Cgroup::is_removed)
 }
 
 fn unknown(span: Span, Fault { why, what }: Fault) -> Shared {

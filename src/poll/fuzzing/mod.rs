@@ -2,7 +2,7 @@
 //! accept is within reason, and what the kernel or a server would write comes back as it was. Compiled for tests and for
 //! `tests/fuzz` only; the product must not call it.
 
-mod resp;
+pub(in crate::poll) mod resp;
 #[cfg(test)]
 mod tests;
 

@@ -76,7 +76,7 @@ fn run(residents: &Residents, settings: &Settings, out: &Out, stopped: &Receiver
     };
     let mut next = clock::mono();
     loop {
-        if looks.tick(&residents.all()).is_err() {
+        if looks.tick(residents.all()).is_err() {
             return;
         }
         // Ticks that were missed are not made up for.
@@ -101,28 +101,29 @@ struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    fn tick(&mut self, residents: &[Resident]) -> Result<(), NobodyListens> {
-        let read = self.sampler.sample(residents);
+    fn tick(&mut self, residents: Vec<Resident>) -> Result<(), NobodyListens> {
+        let read = self.sampler.sample(&residents);
         let (sent, failure) = (read.span.sent, failure(&read));
-        let ended = self.ended(residents, &read);
+        let watched: HashSet<ProcessId> = residents.iter().map(|r| r.process).collect();
+        let ended = self.ended(&watched, &read);
         self.send(Observation::Stalls(read))?;
         for read in self.cgroups.read_last(&ended) {
             self.send(Observation::Cgroup(Box::new(read)))?;
         }
-        for resident in residents {
+        for resident in &residents {
             if let Some(read) = self.jvms.read(resident) {
                 self.send(Observation::Jvm(Box::new(read)))?;
             }
         }
-        let watched: HashSet<ProcessId> = residents.iter().map(|r| r.process).collect();
         self.jvms.keep(|process| watched.contains(&process));
         // To the nearest tick, so that ticks a little early do not cost a whole one.
         if sent.plus(self.settings.stall_poll / 2) >= self.cgroups_due {
             self.cgroups_due = sent.plus(self.settings.poll_interval);
-            for read in self.cgroups.read(residents) {
+            for read in self.cgroups.read(&residents) {
                 self.send(Observation::Cgroup(Box::new(read)))?;
             }
         }
+        self.before = residents;
         let span = Span { sent, done: clock::mono() };
         self.send(Observation::Poll(PollDone {
             poller: "stall",
@@ -135,13 +136,12 @@ impl Looks<'_> {
     }
 
     /// Processes that are gone, or that nobody found any more, since the last tick.
-    fn ended(&mut self, residents: &[Resident], read: &StallRead) -> Vec<Resident> {
-        let mut there: HashSet<ProcessId> = residents.iter().map(|r| r.process).collect();
-        for sample in read.samples.iter().filter(|s| s.seen == Err(HostUnknown::Gone)) {
-            there.remove(&sample.process);
-        }
-        let before = std::mem::replace(&mut self.before, residents.to_vec());
-        before.into_iter().filter(|r| !there.contains(&r.process)).collect()
+    fn ended(&mut self, watched: &HashSet<ProcessId>, read: &StallRead) -> Vec<Resident> {
+        let gone = read.samples.iter().filter(|s| s.seen == Err(HostUnknown::Gone));
+        let gone: HashSet<ProcessId> = gone.map(|s| s.process).collect();
+        let mut before = std::mem::take(&mut self.before);
+        before.retain(|r| !watched.contains(&r.process) || gone.contains(&r.process));
+        before
     }
 
     /// Waits if the receiver is behind.

@@ -58,7 +58,7 @@ fn its_cgroup_is_looked_at_when_it_is_gone_or_not_found_any_more() {
         let id = ProcessId { pid: PID, start_ticks: 5 };
         let residents = [Resident { worker: Arc::from("w"), process: id, jvm: JvmMode::Never }];
         let mut tick = |residents: &[Resident]| {
-            assert!(looks.tick(residents).is_ok());
+            assert!(looks.tick(residents.to_vec()).is_ok());
             kills(&mut facts)
         };
         assert_eq!(tick(&residents), [0]);
