@@ -79,15 +79,16 @@ proptest! {
         steps in proptest::collection::vec((1u64..720, -60_000i64..60_000), 1..5),
     ) {
         let steps: Vec<(u64, i64)> = steps.into_iter().map(|(q, by)| (q * 250, by)).collect();
+        // A step and a renewal between the same two reads may together look like a lease cut short, and cannot be told
+        // from one; that evidence pages nobody.
+        let is_apart = steps.iter().all(|(ms, _)| !(8_250..=9_750).contains(&(ms % 10_000)));
         let (s, renewals) = renewing_over_steps(&steps, true);
         let counts = s.lock().counts;
         prop_assert!(counts.renewals <= renewals, "{} of {renewals}", counts.renewals);
         prop_assert_eq!(counts.acquisitions, 0);
         let ends = |e: Evidence| s.ends(e);
         prop_assert_eq!(ends(Evidence::Overwritten) + ends(Evidence::Evicted) + ends(Evidence::Failover), 0);
-        // It never let go; but a renewal and steps within one poll may together look like a lease cut short. That
-        // evidence pages nobody.
-        prop_assert!(ends(Evidence::Released) <= 1);
+        prop_assert!(ends(Evidence::Released) <= u64::from(!is_apart), "it never let go");
         prop_assert_eq!(s.rises(Signal::HolderStale) + s.rises(Signal::RenewalAfterLostLiveness), 0);
     }
 }
