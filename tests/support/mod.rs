@@ -21,6 +21,7 @@ mod redis_server;
 mod sampling;
 mod scripted_commands;
 mod scripted_redis;
+pub mod shipped;
 mod stepped_clock;
 mod uml;
 mod webhook;
