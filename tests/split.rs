@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::{
     Exporter, ExporterSetup, Metrics, Prometheus, PrometheusSetup, RedisServer, RedisSetup, Series,
-    SteppedClock, Worker, WorkerSetup, for_a_while, long, shipped, wait_until,
+    SteppedClock, Worker, WorkerSetup, for_a_while, long, shipped, wait_until, whole_machine,
 };
 
 const TIMES: u128 = 30;
@@ -296,6 +296,7 @@ fn cannot_be_joined(alert: &str) -> Option<&'static str> {
 
 #[test]
 fn halves_and_pairs_raise_what_one_exporter_raises() {
+    let _calm = whole_machine();
     let mut world = World::start();
     let mut workers = Workers::start(&world);
     let mut watches = [

@@ -2,7 +2,6 @@
 //! route means.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -102,11 +101,6 @@ pub fn amtool(words: &[&str]) -> String {
 /// Runs promtool and gives what it prints; panics if it fails.
 pub fn promtool(words: &[&str]) -> String {
     run("promtool", words)
-}
-
-/// Whether `amtool check-config` accepts that file; panics with what it says if not.
-pub fn amtool_accepts(file: &Path) {
-    amtool(&["check-config", &file.display().to_string()]);
 }
 
 fn run(program: &str, words: &[&str]) -> String {

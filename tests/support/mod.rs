@@ -30,7 +30,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use alertmanager::{Alertmanager, KeptAlert, amtool, amtool_accepts, promtool};
+pub use alertmanager::{Alertmanager, KeptAlert, amtool, promtool};
 pub use canary::{Aviary, Canary};
 pub use cgroup::Cgroup;
 pub use children::Group;
@@ -42,7 +42,7 @@ pub use fleet::{Fleet, cpu_of_threads};
 pub use http::{Answer, request};
 pub use metrics::{Metrics, promtool_accepts};
 pub use ntp_source::NtpSource;
-pub use prometheus::{ActiveAlert, Labels, Prometheus, PrometheusSetup, Range, Series};
+pub use prometheus::{Prometheus, PrometheusSetup, Series};
 pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
@@ -77,8 +77,8 @@ pub fn not_tested(why: &str) {
     let _ = writeln!(std::io::stderr(), "not tested: {why}");
 }
 
-/// Held by what takes the whole machine: two hundred processes that are starved on purpose, and a machine inside the
-/// machine whose sampling must not be starved by them.
+/// Held by what takes the whole machine, two hundred processes that are starved on purpose, and by what must not be starved
+/// by them: a machine inside the machine, and whole pipelines that have to be in time.
 pub fn whole_machine() -> std::sync::MutexGuard<'static, ()> {
     static WHOLE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     WHOLE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
