@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use super::files::{Rule, RuleFile, list, rules, shipped};
+use super::lint::parsed;
 use super::promtool::{Said, promtool};
 use super::unit_tests::{TestFile, rests_on, shipped_tests};
 use crate::support::long;
@@ -55,8 +56,20 @@ impl Excerpt {
             needed.extend(told.iter().map(|n| (*n).clone()).chain(below.cloned()));
         }
         let names: Vec<String> = files.iter().map(|f| f.name.clone()).collect();
-        let tests = tests.iter().filter_map(|file| only(&file.content, &alerts, &names)).collect();
-        Self { needed, tests }
+        // A fault mostly shows in the first test of a file: those are run before the others.
+        let mut firsts = Vec::new();
+        let mut others = Vec::new();
+        for mut file in tests.iter().filter_map(|file| only(&file.content, &alerts, &names)) {
+            let mut tests = list(&file["tests"]).to_vec();
+            let rest = tests.split_off(1);
+            file["tests"] = tests.into();
+            firsts.push(file.clone());
+            if !rest.is_empty() {
+                file["tests"] = rest.into();
+                others.push(file);
+            }
+        }
+        Self { needed, tests: firsts.into_iter().chain(others).collect() }
     }
 
     /// Runs one test file after the other until one fails; what the last one said.
@@ -113,11 +126,12 @@ fn only(file: &Value, alerts: &BTreeSet<&str>, rule_files: &[String]) -> Option<
 }
 
 fn mutants(files: &[RuleFile]) -> Vec<Mutant> {
+    let schema = parsed(files, &mut Vec::new()).1;
     let mut all = Vec::new();
     for (f, file) in files.iter().enumerate() {
         for (r, rule) in file.rules().into_iter().enumerate() {
             let title = rule.title();
-            all.extend(changes::of(rule).into_iter().map(|change| Mutant {
+            all.extend(changes::of(rule, &schema).into_iter().map(|change| Mutant {
                 place: (f, r),
                 title: title.clone(),
                 change,

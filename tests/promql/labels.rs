@@ -60,7 +60,7 @@ impl LabelSet {
     }
 
     /// Whether no two series can agree in all of `labels`. What a scrape adds goes by its job and instance.
-    fn unique_by(&self, labels: &BTreeSet<String>) -> bool {
+    pub fn unique_by(&self, labels: &BTreeSet<String>) -> bool {
         let target = ["instance", "job"].iter().all(|l| labels.contains(*l));
         (!self.open || target) && self.may.is_subset(labels)
     }
