@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use super::files::{Rule, RuleFile, list, rules, shipped};
-use super::promtool::promtool;
+use super::lint::parsed;
+use super::promtool::{Said, promtool};
 use super::unit_tests::{TestFile, rests_on, shipped_tests};
 use crate::support::long;
 use changes::Change;
@@ -26,9 +27,10 @@ struct Mutant {
     change: Change,
 }
 
-/// The rules and tests that a change of one rule may show in, and nothing else, so that a run is short.
+/// What a change of one rule may show in, so that a run is short: the alerts that rest on it with what they need, and
+/// their tests.
 struct Excerpt {
-    rules: Vec<RuleFile>,
+    needed: BTreeSet<String>,
     tests: Vec<Value>,
 }
 
@@ -36,42 +38,66 @@ impl Excerpt {
     /// What rests on the named rule.
     fn of(name: &str, files: &[RuleFile], tests: &[TestFile]) -> Self {
         let on = rests_on(files);
-        let looks = |rule: &Rule<'_>| {
-            rule.name() == name
-                || on.get(rule.name()).is_some_and(|on| on.contains(name))
-                || name.contains(':') && rule.annotation("description").contains(name)
+        let all = rules(files);
+        let alerts_that = |looks: &dyn Fn(&Rule<'_>) -> bool| -> BTreeSet<&str> {
+            all.iter().filter(|r| r.is_alert() && looks(r)).map(Rule::name).collect()
         };
-        let alerts: BTreeSet<&str> = rules(files)
-            .into_iter()
-            .filter(|rule| rule.is_alert() && looks(rule))
-            .map(|rule| rule.name())
-            .collect();
-        let kept = |rule: &Value| rule["alert"].as_str().is_none_or(|name| alerts.contains(name));
-        let mut excerpt: Vec<RuleFile> = files.to_vec();
-        for group in excerpt.iter_mut().filter_map(|f| f.content["groups"].as_array_mut()).flatten() {
-            // An alert that is left out keeps its place, so that rules are found by their number.
-            for rule in group["rules"].as_array_mut().into_iter().flatten().filter(|r| !kept(r)) {
-                *rule = json!({"record": "left:out:rule", "expr": "vector(0) > 1"});
-            }
+        let mut alerts = alerts_that(&|r| {
+            r.name() == name || on.get(r.name()).is_some_and(|on| on.contains(name))
+        });
+        if alerts.is_empty() {
+            alerts = alerts_that(&|r| r.annotation("description").contains(name));
+        }
+        let mut needed: BTreeSet<String> = alerts.iter().map(|a| (*a).to_owned()).collect();
+        for rule in all.iter().filter(|r| alerts.contains(r.name())) {
+            let told = on.keys().filter(|k| rule.annotation("description").contains(k.as_str()));
+            let told: BTreeSet<&String> = told.chain(&on[rule.name()]).collect();
+            let below = told.iter().filter_map(|name| on.get(*name)).flatten();
+            needed.extend(told.iter().map(|n| (*n).clone()).chain(below.cloned()));
         }
         let names: Vec<String> = files.iter().map(|f| f.name.clone()).collect();
-        let tests = tests.iter().filter_map(|file| only(&file.content, &alerts, &names)).collect();
-        Self { rules: excerpt, tests }
+        // A fault mostly shows in the first test of a file: those are run before the others.
+        let mut firsts = Vec::new();
+        let mut others = Vec::new();
+        for mut file in tests.iter().filter_map(|file| only(&file.content, &alerts, &names)) {
+            let mut tests = list(&file["tests"]).to_vec();
+            let rest = tests.split_off(1);
+            file["tests"] = tests.into();
+            firsts.push(file.clone());
+            if !rest.is_empty() {
+                file["tests"] = rest.into();
+                others.push(file);
+            }
+        }
+        Self { needed, tests: firsts.into_iter().chain(others).collect() }
     }
 
-    /// Runs the tests with one file replaced.
-    fn run(&self, file: usize, replaced: &RuleFile) -> super::promtool::Said {
+    /// Runs one test file after the other until one fails; what the last one said.
+    fn run(&self, files: &[RuleFile]) -> Said {
         let dir = tempfile::tempdir().expect("a directory");
-        for (i, original) in self.rules.iter().enumerate() {
-            let shown = if i == file { replaced } else { original };
-            std::fs::write(dir.path().join(&shown.name), shown.content.to_string()).expect("a file");
+        for file in files {
+            let mut content = file.content.clone();
+            for group in content["groups"].as_array_mut().into_iter().flatten() {
+                let rules = group["rules"].as_array_mut().expect("a group has rules");
+                let name = |rule: &Value| {
+                    [&rule["alert"], &rule["record"]].map(|n| n.as_str().map(str::to_owned))
+                };
+                rules.retain(|rule| {
+                    name(rule).into_iter().flatten().any(|n| self.needed.contains(&n))
+                });
+            }
+            std::fs::write(dir.path().join(&file.name), content.to_string()).expect("a file");
         }
-        let mut args = vec!["test".to_owned(), "rules".to_owned()];
-        for (i, test) in self.tests.iter().enumerate() {
-            args.push(format!("test-{i}.json"));
-            std::fs::write(dir.path().join(&args[i + 2]), test.to_string()).expect("a file");
+        let mut last = None;
+        for test in &self.tests {
+            std::fs::write(dir.path().join("test.json"), test.to_string()).expect("a file");
+            let said = promtool(dir.path(), &["test", "rules", "test.json"]);
+            if !said.good {
+                return said;
+            }
+            last = Some(said);
         }
-        promtool(dir.path(), &args.iter().map(String::as_str).collect::<Vec<_>>())
+        last.expect("every rule has a test")
     }
 }
 
@@ -100,11 +126,12 @@ fn only(file: &Value, alerts: &BTreeSet<&str>, rule_files: &[String]) -> Option<
 }
 
 fn mutants(files: &[RuleFile]) -> Vec<Mutant> {
+    let schema = parsed(files, &mut Vec::new()).1;
     let mut all = Vec::new();
     for (f, file) in files.iter().enumerate() {
         for (r, rule) in file.rules().into_iter().enumerate() {
             let title = rule.title();
-            all.extend(changes::of(rule).into_iter().map(|change| Mutant {
+            all.extend(changes::of(rule, &schema).into_iter().map(|change| Mutant {
                 place: (f, r),
                 title: title.clone(),
                 change,
@@ -119,7 +146,9 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
     let (files, tests) = (shipped(), shipped_tests());
     let mut seeded = mutants(&files);
     if !long() {
-        seeded.retain(|m| QUICK.contains(&m.change.kind));
+        // One of each kind in each rule.
+        let mut seen = BTreeSet::new();
+        seeded.retain(|m| QUICK.contains(&m.change.kind) && seen.insert((m.place, m.change.kind)));
     }
     assert!(seeded.len() > 100, "too few faults: {}", seeded.len());
 
@@ -134,14 +163,21 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
                     let name = files[f].rules()[r].name().to_owned();
                     if last.as_ref().is_none_or(|(of, _)| *of != name) {
                         let excerpt = Excerpt::of(&name, &files, &tests);
-                        let said = excerpt.run(f, &excerpt.rules[f]);
+                        let said = excerpt.run(&files);
                         assert!(said.good, "without a fault, {name}: {}", said.text);
                         last = Some((name, excerpt));
                     }
-                    let excerpt = &last.as_ref().expect("just made").1;
-                    let said = excerpt.run(f, &excerpt.rules[f].with_rule(r, &mutant.change.rule));
-                    let loads = !["parse error", "unmarshal", "could not"].iter().any(|w| said.text.contains(w));
-                    assert!(loads, "{}, {}: {}", mutant.title, mutant.change, said.text);
+                    let mut faulty = files.clone();
+                    faulty[f] = faulty[f].with_rule(r, &mutant.change.rule);
+                    let said = last.as_ref().expect("just made").1.run(&faulty);
+                    let unread = ["parse error", "unmarshal", "could not"];
+                    assert!(
+                        !unread.iter().any(|w| said.text.contains(w)),
+                        "{}, {}: {}",
+                        mutant.title,
+                        mutant.change,
+                        said.text
+                    );
                     if said.good {
                         let line = format!("{}: {}", mutant.title, mutant.change);
                         survivors.lock().expect("no thread panicked").push(line);
@@ -156,7 +192,12 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
     let unseen: Vec<_> = survivors.iter().filter(|line| !allowed::is(line)).collect();
     eprintln!("{} faults, {} survive and may", seeded.len(), survivors.len() - unseen.len());
     let shown = unseen.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n");
-    assert!(unseen.is_empty(), "{} of {} faults are seen by no test:\n{shown}", unseen.len(), seeded.len());
+    assert!(
+        unseen.is_empty(),
+        "{} of {} faults are seen by no test:\n{shown}",
+        unseen.len(),
+        seeded.len()
+    );
     // In the long run everything is seeded, so that a reason that is no longer needed shows.
     if long() {
         let idle = allowed::idle(&survivors);

@@ -60,7 +60,7 @@ impl LabelSet {
     }
 
     /// Whether no two series can agree in all of `labels`. What a scrape adds goes by its job and instance.
-    fn unique_by(&self, labels: &BTreeSet<String>) -> bool {
+    pub fn unique_by(&self, labels: &BTreeSet<String>) -> bool {
         let target = ["instance", "job"].iter().all(|l| labels.contains(*l));
         (!self.open || target) && self.may.is_subset(labels)
     }
@@ -162,9 +162,8 @@ fn called(call: &Call, schema: &Schema, wrong: &mut Vec<String>) -> LabelSet {
         }
         "label_replace" | "label_join" => of_args.swap_remove(0).with(&[text(1)].into()),
         _ => {
-            let vector = |a: &&Expr| {
-                matches!(a.value_type(), ValueType::Vector | ValueType::Matrix)
-            };
+            let vector =
+                |a: &&Expr| matches!(a.value_type(), ValueType::Vector | ValueType::Matrix);
             args.iter().position(vector).map(|i| of_args.swap_remove(i)).unwrap_or_default()
         }
     }

@@ -31,8 +31,21 @@ pub struct Schema {
 
 /// Labels whose values the user or the world makes.
 const FREE: [&str; 15] = [
-    "store", "lock", "worker", "clock", "addr", "key", "format", "version", "flavor", "revision",
-    "instance", "job", "target", "collector", "mode",
+    "store",
+    "lock",
+    "worker",
+    "clock",
+    "addr",
+    "key",
+    "format",
+    "version",
+    "flavor",
+    "revision",
+    "instance",
+    "job",
+    "target",
+    "collector",
+    "mode",
 ];
 
 impl Schema {
@@ -83,9 +96,10 @@ impl Schema {
             "state" if name.contains("liveness") || name.contains("expired_under") => {
                 Liveness::ALL.iter().any(|s| s.as_str() == value)
             }
-            // The lists of these are in the reference of the API, and a wrong one shows in no HELP.
+            // The lists of these are in the reference of the API, and no HELP has them.
             "aspect" | "reason" | "command" | "poller" | "maxmemory_policy" => true,
-            _ => words(metric.help),
+            // One of the families with a label lists its values.
+            _ => self.metrics.values().any(|m| m.labels.may.contains(label) && words(m.help)),
         }
     }
 }

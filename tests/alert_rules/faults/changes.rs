@@ -1,5 +1,6 @@
 //! The faults that a slip of the hand makes in a rule, one at a time.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use promql_parser::parser::{BinaryExpr, Expr, LabelModifier, ParenExpr};
 use serde_json::Value;
 
 use crate::alert_rules::files::Rule;
-use crate::promql::{bare, parse};
+use crate::promql::{Schema, bare, labels_of, parse};
 
 /// A rule with one fault.
 pub struct Change {
@@ -37,7 +38,7 @@ struct Faulty {
 }
 
 /// All faults of a rule.
-pub fn of(rule: Rule<'_>) -> Vec<Change> {
+pub fn of(rule: Rule<'_>, schema: &Schema) -> Vec<Change> {
     let mut all = Vec::new();
     for kind in ["for", "keep_firing_for"] {
         if let Some(length) = rule.text(kind) {
@@ -49,7 +50,7 @@ pub fn of(rule: Rule<'_>) -> Vec<Change> {
     let expr = parse(rule.expr()).expect("the lint has read it");
     let again = parse(&expr.to_string()).expect("what was printed can be read");
     assert_eq!(expr, again, "{}: printing a query changes it", rule.title());
-    all.extend(faults(&expr).into_iter().map(|faulty| {
+    all.extend(faults(&expr, schema).into_iter().map(|faulty| {
         let mut changed = rule.content.clone();
         changed["expr"] = faulty.expr.to_string().into();
         Change { kind: faulty.kind, detail: faulty.detail, rule: changed }
@@ -57,12 +58,12 @@ pub fn of(rule: Rule<'_>) -> Vec<Change> {
     all
 }
 
-fn faults(expr: &Expr) -> Vec<Faulty> {
-    let mut all = here(expr);
+fn faults(expr: &Expr, schema: &Schema) -> Vec<Faulty> {
+    let mut all = here(expr, schema);
     // A child's fault, in a copy of what is around it.
     macro_rules! below {
         ($child:expr, $kind:ident, $node:expr, $field:ident) => {
-            for faulty in faults($child) {
+            for faulty in faults($child, schema) {
                 let mut node = $node.clone();
                 node.$field = Box::new(faulty.expr);
                 all.push(Faulty { expr: Expr::$kind(node), ..faulty });
@@ -80,7 +81,7 @@ fn faults(expr: &Expr) -> Vec<Faulty> {
         }
         Expr::Call(c) => {
             for (i, arg) in c.args.args.iter().enumerate() {
-                for faulty in faults(arg) {
+                for faulty in faults(arg, schema) {
                     let mut call = c.clone();
                     call.args.args[i] = Box::new(faulty.expr);
                     all.push(Faulty { expr: Expr::Call(call), ..faulty });
@@ -93,7 +94,7 @@ fn faults(expr: &Expr) -> Vec<Faulty> {
 }
 
 /// The faults of one node.
-fn here(expr: &Expr) -> Vec<Faulty> {
+fn here(expr: &Expr, schema: &Schema) -> Vec<Faulty> {
     match expr {
         Expr::Aggregate(a) => {
             let mut all = Vec::new();
@@ -107,12 +108,22 @@ fn here(expr: &Expr) -> Vec<Faulty> {
                     all.push(Faulty { kind: "by", detail, expr: Expr::Aggregate(less) });
                 }
             }
+            // Where each group has one series only, the least of them is the largest.
+            let inner = labels_of(&a.expr, schema, &mut Vec::new());
+            let by: BTreeSet<String> = match &a.modifier {
+                Some(LabelModifier::Include(by)) => by.labels.iter().cloned().collect(),
+                _ => BTreeSet::new(),
+            };
             for (one, other) in [(T_MAX, T_MIN), (T_MIN, T_MAX)] {
-                if a.op.id() == one {
+                if a.op.id() == one && !inner.unique_by(&by) {
                     let mut swapped = a.clone();
                     swapped.op = TokenType::new(other);
                     let detail = format!("the other in {expr}");
-                    all.push(Faulty { kind: "max and min", detail, expr: Expr::Aggregate(swapped) });
+                    all.push(Faulty {
+                        kind: "max and min",
+                        detail,
+                        expr: Expr::Aggregate(swapped),
+                    });
                 }
             }
             all
@@ -198,7 +209,11 @@ fn binary(b: &BinaryExpr) -> Vec<Faulty> {
                     m.matching = Some(LabelModifier::Include(labels.clone()));
                 }
             });
-            all.push(Faulty { kind: "on", detail: format!("no {label} in {} on {}", b.op, b.rhs), expr });
+            all.push(Faulty {
+                kind: "on",
+                detail: format!("no {label} in {} on {}", b.op, b.rhs),
+                expr,
+            });
         }
     }
     all
@@ -214,7 +229,11 @@ fn compared(b: &BinaryExpr) -> Vec<Faulty> {
             number.val = value;
             changed.rhs = Box::new(Expr::NumberLiteral(number));
         }
-        Faulty { kind: "threshold", detail: format!("{detail} for {b}"), expr: Expr::Binary(changed) }
+        Faulty {
+            kind: "threshold",
+            detail: format!("{detail} for {b}"),
+            expr: Expr::Binary(changed),
+        }
     };
     let op = b.op.id();
     let turned = match op {
@@ -230,10 +249,9 @@ fn compared(b: &BinaryExpr) -> Vec<Faulty> {
             vec![changed(op, Some(other), format!("== {other}"))]
         }
         // 0 is where a counter or a share begins: with it included, silence would alert.
-        Expr::NumberLiteral(n) if n.val == 0.0 && op == T_GTR => vec![
-            changed(T_GTE, None, ">= 0".into()),
-            changed(op, Some(3.0), "> 3".into()),
-        ],
+        Expr::NumberLiteral(n) if n.val == 0.0 && op == T_GTR => {
+            vec![changed(T_GTE, None, ">= 0".into()), changed(op, Some(3.0), "> 3".into())]
+        }
         Expr::NumberLiteral(n) => vec![
             changed(op, Some(n.val * 2.0), "twice".into()),
             changed(op, Some(n.val / 2.0), "half".into()),

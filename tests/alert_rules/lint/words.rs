@@ -46,7 +46,10 @@ pub fn groups(file: &RuleFile) -> Vec<String> {
             wrong.push(format!("{}: group {name} sets {key}", file.name));
         }
         if !name.starts_with("dlock.") {
-            wrong.push(format!("{}: the name of group {name} does not start with dlock.", file.name));
+            wrong.push(format!(
+                "{}: the name of group {name} does not start with dlock.",
+                file.name
+            ));
         }
         if !names.insert(name) {
             wrong.push(format!("{}: group {name} is there twice", file.name));
@@ -115,7 +118,7 @@ fn carried(one: &Parsed<'_>, wrong: &mut Vec<String>) {
             wrong.push(format!("carries the label {label}"));
         }
     }
-    if one.labels.open && !about_one {
+    if one.labels.open {
         wrong.push("carries whatever labels the scrape adds: aggregate".into());
     }
     if one.labels.may != one.labels.must {
@@ -132,7 +135,7 @@ pub fn templates(one: &Parsed<'_>, schema: &Schema, wrong: &mut Vec<String>) {
     if text.matches("{{").count() != text.matches("}}").count() {
         wrong.push("the description's braces do not match".into());
     }
-    if !text.ends_with('.') {
+    if !text.trim_end_matches("{{ end }}").ends_with('.') {
         wrong.push("the description does not end with a full stop".into());
     }
     for (_, [label]) in LABEL_OF_ALERT.captures_iter(text).map(|c| c.extract()) {
@@ -140,7 +143,7 @@ pub fn templates(one: &Parsed<'_>, schema: &Schema, wrong: &mut Vec<String>) {
             wrong.push(format!("the description uses the label {label}, which the query drops"));
         }
     }
-    for label in &one.labels.must {
+    for label in one.labels.must.iter().filter(|l| *l != "job") {
         if !text.contains(&format!("$labels.{label}")) {
             wrong.push(format!("the description does not name the {label}"));
         }
