@@ -27,6 +27,7 @@ mod layering;
 mod outage;
 mod processes;
 mod replicas;
+mod runbooks;
 mod silence;
 mod stale_holder;
 mod stall_cost;
