@@ -135,6 +135,17 @@ fn no_block_does_what_must_not_be_done() {
 }
 
 #[test]
+fn every_variable_is_explained() {
+    let used = Regex::new(r"\$\{?([A-Z]+)\b").expect("a good pattern");
+    let readme = page("README");
+    for block in runbooks().into_iter().flat_map(|page| page.blocks) {
+        for name in used.captures_iter(&block.script).map(|found| found[1].to_owned()) {
+            assert!(readme.text.contains(&format!("`{name}`")), "README does not explain {name}");
+        }
+    }
+}
+
+#[test]
 fn what_is_not_run_is_known() {
     for page in runbooks().into_iter().chain([page("README")]) {
         for block in page.blocks.iter().filter(|b| b.kind == Kind::Elsewhere) {
@@ -251,7 +262,8 @@ fn the_commands_do_what_the_runbooks_say() {
             let proof = block.section == "Prove it fixed" && block.kind == Kind::Reads;
             if !possible(&world, page, block) {
                 continue;
-            } else if block.kind == Kind::Changes {
+            }
+            if block.kind == Kind::Changes {
                 note(page, block, v.expect(block, Duration::ZERO));
             } else if proof {
                 note(page, block, v.expect(block, Duration::from_secs(10)));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dlock_exporter::clock;
 
-use super::page::Block;
+use super::page::{Block, Kind};
 use crate::support::{RedisServer, repository};
 
 /// Longer than any block may take.
@@ -56,11 +56,6 @@ impl Variables {
         self.set(name, format!("-h {} -p {}", address.ip(), address.port()));
     }
 
-    /// Whether the README has to explain this one.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-
     /// Runs a block once.
     pub fn run(&self, script: &str) -> Outcome {
         let binary = Path::new(env!("CARGO_BIN_EXE_dlock_exporter"));
@@ -85,7 +80,9 @@ impl Variables {
         loop {
             let outcome = self.run(&block.script);
             let missing = block.missing(&outcome.output);
-            if outcome.ok && !outcome.output.trim().is_empty() && missing.is_empty() {
+            // What changes something may be silent; what reads must show something.
+            let shows = block.kind == Kind::Changes || !outcome.output.trim().is_empty();
+            if outcome.ok && shows && missing.is_empty() {
                 return None;
             }
             if clock::mono().since(begun) >= within {

@@ -14,8 +14,7 @@ use crate::jvm::Jvm;
 use crate::processes::{sleeper, unique};
 use crate::support::{
     Alertmanager, Cgroup, Chronyd, ChronydSetup, Exporter, ExporterSetup, Group, Metrics,
-    Prometheus, PrometheusSetup, RedisServer, Worker, WorkerSetup, for_a_while, repository,
-    wait_until,
+    Prometheus, PrometheusSetup, RedisServer, Worker, WorkerSetup, for_a_while,
 };
 
 const SOON: Duration = Duration::from_secs(20);
