@@ -250,6 +250,9 @@ fn the_commands_do_what_the_runbooks_say() {
             }
         }
     }
+    // A refused configuration first: other runbooks reload too.
+    let mut pages = pages;
+    pages.sort_by_key(|page| page.name != "DlockReloadFailed");
     for page in [&readme].into_iter().chain(&pages) {
         if page.name == "DlockReloadFailed" {
             world.mend_config();
