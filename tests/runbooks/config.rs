@@ -40,7 +40,7 @@ pub fn of_the_exporter(
             let user = if name == "split" { ", username: dlock" } else { "" };
             let url = server.url();
             format!(
-                "  {name}: {{ url: '{url}'{user}, locks: [{{ name: lost, key: 'lock:lost' }}] }}\n"
+                "  {name}: {{ url: '{url}'{user}, locks: [{{ name: lost, key: 'lock:lost', lease: 3600s }}] }}\n"
             )
         })
         .concat();
