@@ -19,7 +19,7 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Everything. Frozen processes are freed before they are ended: their cgroup comes first.
+/// Everything. Its cgroup comes first, so that frozen processes are freed before they are ended.
 pub struct World {
     cgroup: Option<Cgroup>,
     pub exporter: Exporter,
@@ -131,8 +131,7 @@ impl World {
     }
 
     fn break_everything(&mut self, mut far: Exporter) {
-        let batch = &self.workers["batch-1"];
-        batch.pause();
+        self.workers["batch-1"].pause();
         self.workers["orders-1"].pause();
         self.workers["invoices-1"].pause();
         self.workers.get_mut("payments-1").expect("it was started").kill();
