@@ -22,8 +22,8 @@ const SOON: Duration = Duration::from_secs(20);
 /// Everything. Its cgroup comes first, so that frozen processes are freed before they are ended.
 pub struct World {
     cgroup: Option<Cgroup>,
-    pub exporter: Exporter,
-    pub prometheus: Prometheus,
+    exporter: Exporter,
+    prometheus: Prometheus,
     alertmanager: Alertmanager,
     workers: BTreeMap<&'static str, Worker>,
     sleepers: BTreeMap<&'static str, (Group, TempDir)>,
@@ -128,6 +128,9 @@ impl World {
         });
         self.prometheus.wait_for("dlock_worker_alive{worker='far-1'} == 1", SOON);
         self.prometheus.wait_for("dlock_store_up{store='far'} == 1", SOON);
+        // A counter that Prometheus sees for the first time when it is 1 has not risen.
+        let seen = "count_over_time(dlock_store_clock_steps_total{store='jumped'}[1m]) >= 3";
+        self.prometheus.wait_for(seen, SOON);
     }
 
     fn break_everything(&mut self, mut far: Exporter) {
@@ -186,6 +189,20 @@ impl World {
                 && m.is("dlock_exporter_config_last_reload_successful", &[], 0.0)
         };
         self.exporter.wait_for("every fault: dlock_", SOON, broken);
+    }
+
+    /// Which of these alerts neither fire nor wait for their `for`, after so long.
+    pub fn alerts_missing(&self, names: &[&'static str], within: Duration) -> Vec<&'static str> {
+        let begun = dlock_exporter::clock::mono();
+        loop {
+            let active: Vec<_> = self.prometheus.alerts().into_iter().map(|a| a.name).collect();
+            let missing = names.iter().copied().filter(|n| !active.iter().any(|a| a == n));
+            let missing: Vec<_> = missing.collect();
+            if missing.is_empty() || dlock_exporter::clock::mono().since(begun) > within {
+                return missing;
+            }
+            for_a_while(Duration::from_millis(100));
+        }
     }
 
     /// Puts a configuration without mistakes in the place of the one that was refused.
