@@ -10,6 +10,7 @@ mod config;
 mod form;
 mod page;
 mod servers;
+mod signs;
 mod variables;
 mod world;
 

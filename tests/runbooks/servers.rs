@@ -1,7 +1,9 @@
 //! The lock servers of the faults, all well at first, and the holding of locks on them. It must not break anything itself.
 
 use crate::processes::unique;
-use crate::support::{RedisServer, RedisSetup, SteppedClock, acl_line_of_the_readme};
+use crate::support::{
+    RedisServer, RedisSetup, SteppedClock, Worker, WorkerSetup, acl_line_of_the_readme,
+};
 
 /// Leases that are not part of a fault; nothing that takes so long ends by itself during the test.
 pub const LONG: &str = "3600000";
@@ -47,4 +49,11 @@ impl Servers {
 pub fn hold(server: &RedisServer, lock: &str, expiry: &[&str]) {
     let (key, token) = (format!("lock:{lock}"), format!("{lock}-1:{}", unique()));
     server.cmd(&[&["SET", &key, &token], expiry].concat());
+}
+
+/// A worker that takes the lock of its name there, and keeps it.
+pub fn worker(server: &RedisServer, lock: &str, lease: f64, renew: f64, separate: bool) -> Worker {
+    let setup = WorkerSetup::new(server, &format!("{lock}-1"), &format!("lock:{lock}"));
+    let setup = setup.lease(lease, renew).beat_every(0.2);
+    if separate { setup.separate_renewer().start() } else { setup.start() }
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::config;
-use super::servers::{LONG, Servers, hold};
-use super::variables::Variables;
+use super::servers::{LONG, Servers, hold, worker};
+use super::signs;
+use super::variables::{Variables, child_of};
 use crate::jvm::Jvm;
 use crate::processes::{sleeper, unique};
 use crate::support::{
-    Alertmanager, Cgroup, Chronyd, ChronydSetup, Exporter, ExporterSetup, Group, Metrics,
-    Prometheus, PrometheusSetup, RedisServer, Worker, WorkerSetup, for_a_while,
+    Alertmanager, Cgroup, Chronyd, ChronydSetup, Exporter, ExporterSetup, Group, Prometheus,
+    PrometheusSetup, RedisServer, Worker, for_a_while,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -113,19 +114,11 @@ impl World {
     }
 
     fn wait_healthy(&mut self) {
-        self.exporter.wait_for("all well: dlock_lock_held dlock_lease_renewals", SOON, |m| {
-            let renewed = |lock: &str| {
-                m.value("dlock_lease_renewals_total", &[("lock", lock)]).unwrap_or(0.0)
-            };
-            let alive = |lock: &str| {
-                let labels = [("lock", lock), ("state", "alive")];
-                m.is("dlock_holder_liveness", &labels, 1.0)
-            };
-            // Four renewals show three gaps, and with them the period.
-            ["orders", "invoices", "reports", "batch"].iter().all(|l| renewed(l) >= 4.0 && alive(l))
-                && ["payments", "nightly", "jvm", "cold"].iter().all(|l| alive(l))
-                && m.sum("dlock_lock_held", &[("lock", "lost")]) == 3.0
-        });
+        self.exporter.wait_for(
+            "all well: dlock_lock_held dlock_lease_renewals",
+            SOON,
+            signs::healthy,
+        );
         self.prometheus.wait_for("dlock_worker_alive{worker='far-1'} == 1", SOON);
         self.prometheus.wait_for("dlock_store_up{store='far'} == 1", SOON);
         // A counter that Prometheus sees for the first time when it is 1 has not risen.
@@ -136,7 +129,6 @@ impl World {
     fn break_everything(&mut self, mut far: Exporter) {
         self.workers["batch-1"].pause();
         self.workers["orders-1"].pause();
-        self.workers["invoices-1"].pause();
         self.workers.get_mut("payments-1").expect("it was started").kill();
         let nightly = self.sleepers.get_mut("nightly").expect("it was started");
         nightly.0.kill();
@@ -164,31 +156,36 @@ impl World {
         // Longer than its lease of two seconds survives.
         for_a_while(Duration::from_millis(1800));
         self.workers["batch-1"].resume();
+        self.lapse();
         self.exporter.rewrite(&(self.good_config.clone() + "nonsense: 1\n"));
         self.exporter.signal(rustix::process::Signal::HUP);
     }
 
+    /// Stops the worker of the invoices until its lease has run out. On a busy machine the exporter can come too late to
+    /// know how the tenure ended; then once more.
+    fn lapse(&mut self) {
+        let lock = [("lock", "invoices")];
+        for _ in 0..5 {
+            self.workers["invoices-1"].pause();
+            self.exporter.wait_for("a free lock: dlock_lock_held", SOON, |m| {
+                m.is("dlock_lock_held", &lock, 0.0)
+            });
+            let name = "dlock_lease_expired_under_holder_total";
+            if self.exporter.metrics().sum(name, &lock) > 0.0 {
+                return;
+            }
+            self.workers["invoices-1"].resume();
+            self.exporter.wait_for("a healthy holder: dlock_holder_liveness", SOON, |m| {
+                m.is("dlock_holder_liveness", &[("lock", "invoices"), ("state", "alive")], 1.0)
+                    && m.value("dlock_lease_renewal_age_seconds", &lock).is_some_and(|a| a < 0.4)
+            });
+        }
+        panic!("the exporter knew of no end of five");
+    }
+
     fn wait_broken(&mut self) {
         let frozen = self.cgroup.is_some();
-        let broken = move |m: &Metrics| {
-            let up = |name: &str, labels: &[(&str, &str)]| m.sum(name, labels) > 0.0;
-            up("dlock_renewal_after_lost_liveness", &[("lock", "orders")])
-                && up("dlock_holder_stale", &[("lock", "payments")])
-                && up("dlock_holder_stale", &[("lock", "nightly")])
-                && up("dlock_lease_expired_under_holder_total", &[("lock", "invoices")])
-                && up("dlock_lease_shorter_than_stall", &[("lock", "batch")])
-                && up("dlock_lease_without_ttl", &[("lock", "forever")])
-                && up("dlock_held_too_long", &[("lock", "reports")])
-                && up("dlock_unheld", &[("lock", "leader")])
-                && up("dlock_replica_diverged", &[("lock", "mirror")])
-                && (!frozen || up("dlock_worker_cgroup_frozen", &[("worker", "cold-1")]))
-                && m.is("dlock_store_primaries", &[("store", "split")], 2.0)
-                && up("dlock_store_clock_frozen", &[("store", "halted")])
-                && up("dlock_store_restart_unsafe", &[("store", "jumped")])
-                && up("dlock_locks_dropped", &[("store", "main")])
-                && m.is("dlock_exporter_config_last_reload_successful", &[], 0.0)
-        };
-        self.exporter.wait_for("every fault: dlock_", SOON, broken);
+        self.exporter.wait_for("every fault: dlock_", SOON, move |m| signs::broken(m, frozen));
     }
 
     /// Which of these alerts neither fire nor wait for their `for`, after so long.
@@ -302,16 +299,4 @@ impl World {
         let fingerprint = lock["lock"]["holders"][0]["fingerprint"].as_str();
         v.set("FINGERPRINT", fingerprint.unwrap_or_default());
     }
-}
-
-fn worker(server: &RedisServer, lock: &str, lease: f64, renew: f64, separate: bool) -> Worker {
-    let setup = WorkerSetup::new(server, &format!("{lock}-1"), &format!("lock:{lock}"));
-    let setup = setup.lease(lease, renew).beat_every(0.2);
-    if separate { setup.separate_renewer().start() } else { setup.start() }
-}
-
-/// A process that this one started.
-fn child_of(pid: i32) -> Option<String> {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-    children.split_whitespace().next().map(str::to_owned)
 }
