@@ -1,7 +1,7 @@
 //! From a real fault to a notification: real workers, a pair of exporters, Prometheus with the shipped config and rules,
-//! Alertmanager with the shipped routes, and a webhook. Everything that Prometheus and Alertmanager wait for is 30 times
-//! shorter than shipped (`shipped::faster`): they scrape twice a second, and five minutes of `keep_firing_for` are ten
-//! seconds. The exporters' own delays are what their poll interval makes them.
+//! Alertmanager with the shipped routes, and a webhook. Everything that Prometheus and Alertmanager wait for is 60 times
+//! shorter than shipped (`shipped::faster`): they scrape four times a second, and a minute of `for` is a second. The
+//! exporters' own delays are what their poll interval makes them.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::support::{
     Worker, WorkerSetup, promtool, repository, shipped,
 };
 
-const TIMES: u128 = 30;
-const SCRAPE: Duration = Duration::from_millis(500);
+const TIMES: u128 = 60;
+const SCRAPE: Duration = Duration::from_millis(250);
 const FROZEN_AFTER: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(30);
 const RUNBOOKS: &str = "https://github.com/dlock-exporter/dlock_exporter/blob/main/alerts/runbooks";
