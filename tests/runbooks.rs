@@ -152,7 +152,7 @@ fn change(world: &World, page: &Page) -> Vec<String> {
 
 /// Whether this machine can have the fault.
 fn possible(world: &World, page: &Page, block: &Block) -> bool {
-    let here = page.name != "DlockHolderCgroupFrozen" || world.has_cgroup();
+    let here = page.name != "DlockHolderCgroupFrozen" || world.cgroup.is_some();
     if !here {
         not_tested(&format!("{}:{}: no cgroup can be frozen here", page.name, block.line));
     }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dlock_exporter::clock;
 use tempfile::TempDir;
 
 use super::config;
@@ -22,7 +23,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// Everything. Its cgroup comes first, so that frozen processes are freed before they are ended.
 pub struct World {
-    cgroup: Option<Cgroup>,
+    pub cgroup: Option<Cgroup>,
     exporter: Exporter,
     prometheus: Prometheus,
     alertmanager: Alertmanager,
@@ -119,20 +120,20 @@ impl World {
             SOON,
             signs::healthy,
         );
-        self.prometheus.wait_for("dlock_worker_alive{worker='far-1'} == 1", SOON);
-        self.prometheus.wait_for("dlock_store_up{store='far'} == 1", SOON);
-        // A counter that Prometheus sees for the first time when it is 1 has not risen.
-        let seen = "count_over_time(dlock_store_clock_steps_total{store='jumped'}[1m]) >= 3";
-        self.prometheus.wait_for(seen, SOON);
+        for seen in [
+            "dlock_worker_alive{worker='far-1'} == 1 and on () dlock_store_up{store='far'} == 1",
+            // A counter that Prometheus sees for the first time when it is 1 has not risen.
+            "count_over_time(dlock_store_clock_steps_total{store='jumped'}[1m]) >= 3",
+        ] {
+            self.prometheus.wait_for(seen, SOON);
+        }
     }
 
     fn break_everything(&mut self, mut far: Exporter) {
-        self.workers["batch-1"].pause();
-        self.workers["orders-1"].pause();
+        ["batch-1", "orders-1"].iter().for_each(|name| self.workers[name].pause());
         self.workers.get_mut("payments-1").expect("it was started").kill();
-        let nightly = self.sleepers.get_mut("nightly").expect("it was started");
-        nightly.0.kill();
-        *nightly = sleeper(&self.marks["nightly"]);
+        self.sleepers.remove("nightly"); // and with that it is killed
+        self.sleepers.insert("nightly", sleeper(&self.marks["nightly"]));
         if let Some(cgroup) = &self.cgroup {
             cgroup.freeze();
         }
@@ -190,12 +191,12 @@ impl World {
 
     /// Which of these alerts neither fire nor wait for their `for`, after so long.
     pub fn alerts_missing(&self, names: &[&'static str], within: Duration) -> Vec<&'static str> {
-        let begun = dlock_exporter::clock::mono();
+        let begun = clock::mono();
         loop {
             let active: Vec<_> = self.prometheus.alerts().into_iter().map(|a| a.name).collect();
             let missing = names.iter().copied().filter(|n| !active.iter().any(|a| a == n));
             let missing: Vec<_> = missing.collect();
-            if missing.is_empty() || dlock_exporter::clock::mono().since(begun) > within {
+            if missing.is_empty() || clock::mono().since(begun) > within {
                 return missing;
             }
             for_a_while(Duration::from_millis(100));
@@ -205,11 +206,6 @@ impl World {
     /// Puts a configuration without mistakes in the place of the one that was refused.
     pub fn mend_config(&self) {
         self.exporter.rewrite(&self.good_config);
-    }
-
-    /// Whether a cgroup could be frozen here.
-    pub fn has_cgroup(&self) -> bool {
-        self.cgroup.is_some()
     }
 
     /// What the README's variables are for this runbook.
