@@ -1,7 +1,6 @@
 //! The runbooks of `alerts/runbooks`: every command in them run against the faults that they are for. What changes
 //! something has to change it, and what reads has to show what the runbook promises. Their form is held by `form`.
 
-use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
