@@ -16,7 +16,7 @@ use crate::jvm::Jvm;
 use crate::processes::{sleeper, unique};
 use crate::support::{
     Alertmanager, Cgroup, Chronyd, ChronydSetup, Exporter, ExporterSetup, Group, Prometheus,
-    PrometheusSetup, RedisServer, Worker, for_a_while,
+    PrometheusSetup, Worker, for_a_while,
 };
 
 const SOON: Duration = Duration::from_secs(20);
