@@ -31,6 +31,7 @@ mod outage;
 mod pipeline;
 mod processes;
 mod replicas;
+mod runbooks;
 mod silence;
 mod split;
 mod stale_holder;
