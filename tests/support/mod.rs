@@ -3,6 +3,7 @@
 // A stock of means for tests that come and go.
 #![allow(dead_code)]
 
+mod alertmanager;
 mod canary;
 mod cgroup;
 mod children;
@@ -14,18 +15,22 @@ mod fleet;
 mod http;
 mod metrics;
 mod ntp_source;
+mod prometheus;
 mod proxy;
 mod redis_server;
 mod sampling;
 mod scripted_commands;
 mod scripted_redis;
+pub mod shipped;
 mod stepped_clock;
 mod uml;
+mod webhook;
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
+pub use alertmanager::{Alertmanager, KeptAlert, amtool, amtool_accepts, promtool};
 pub use canary::{Aviary, Canary};
 pub use cgroup::Cgroup;
 pub use children::Group;
@@ -37,12 +42,14 @@ pub use fleet::{Fleet, cpu_of_threads};
 pub use http::{Answer, request};
 pub use metrics::{Metrics, promtool_accepts};
 pub use ntp_source::NtpSource;
+pub use prometheus::{ActiveAlert, Labels, Prometheus, PrometheusSetup, Range, Series};
 pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
 pub use stepped_clock::SteppedClock;
 pub use uml::Inside;
+pub use webhook::{Notification, NotifiedAlert, Webhook};
 pub use worker::{Worker, WorkerSetup};
 
 use std::io::Write;
