@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod cgroups;
+mod promql;
 mod support;
 
+mod alert_rules;
 mod clients;
 mod clock_bounds;
 mod clock_failures;
