@@ -32,6 +32,7 @@ fn every_runbook_belongs_to_an_alert() {
     let files = files::shipped();
     let alerts: BTreeSet<String> =
         files::rules(&files).iter().filter(|r| r.is_alert()).map(|r| r.name().into()).collect();
-    let stray: Vec<_> = runbooks().into_iter().filter(|r| !alerts.contains(r) && r != "README").collect();
+    let stray: Vec<_> =
+        runbooks().into_iter().filter(|r| !alerts.contains(r) && r != "README").collect();
     assert!(stray.is_empty(), "runbooks of no alert: {stray:?}");
 }

@@ -5,3 +5,4 @@ mod board;
 mod filled;
 mod names;
 mod rules;
+mod world;

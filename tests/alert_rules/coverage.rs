@@ -136,7 +136,9 @@ fn every_signal_and_every_family_that_matters_has_a_panel() {
     let recorded = rests_on(&files);
     let shown = |metric: &str| {
         words.contains(metric)
-            || words.iter().any(|w| w.contains(':') && recorded.get(*w).is_some_and(|r| r.contains(metric)))
+            || words
+                .iter()
+                .any(|w| w.contains(':') && recorded.get(*w).is_some_and(|r| r.contains(metric)))
     };
     let lacking: Vec<String> = signals()
         .into_iter()

@@ -48,7 +48,8 @@ impl Excerpt {
             .collect();
         let kept = |rule: &Value| rule["alert"].as_str().is_none_or(|name| alerts.contains(name));
         let mut excerpt: Vec<RuleFile> = files.to_vec();
-        for group in excerpt.iter_mut().filter_map(|f| f.content["groups"].as_array_mut()).flatten() {
+        for group in excerpt.iter_mut().filter_map(|f| f.content["groups"].as_array_mut()).flatten()
+        {
             // An alert that is left out keeps its place, so that rules are found by their number.
             for rule in group["rules"].as_array_mut().into_iter().flatten().filter(|r| !kept(r)) {
                 *rule = json!({"record": "left:out:rule", "expr": "vector(0) > 1"});
@@ -64,7 +65,8 @@ impl Excerpt {
         let dir = tempfile::tempdir().expect("a directory");
         for (i, original) in self.rules.iter().enumerate() {
             let shown = if i == file { replaced } else { original };
-            std::fs::write(dir.path().join(&shown.name), shown.content.to_string()).expect("a file");
+            std::fs::write(dir.path().join(&shown.name), shown.content.to_string())
+                .expect("a file");
         }
         let mut args = vec!["test".to_owned(), "rules".to_owned()];
         for (i, test) in self.tests.iter().enumerate() {
@@ -140,7 +142,9 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
                     }
                     let excerpt = &last.as_ref().expect("just made").1;
                     let said = excerpt.run(f, &excerpt.rules[f].with_rule(r, &mutant.change.rule));
-                    let loads = !["parse error", "unmarshal", "could not"].iter().any(|w| said.text.contains(w));
+                    let loads = !["parse error", "unmarshal", "could not"]
+                        .iter()
+                        .any(|w| said.text.contains(w));
                     assert!(loads, "{}, {}: {}", mutant.title, mutant.change, said.text);
                     if said.good {
                         let line = format!("{}: {}", mutant.title, mutant.change);
@@ -156,7 +160,12 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
     let unseen: Vec<_> = survivors.iter().filter(|line| !allowed::is(line)).collect();
     eprintln!("{} faults, {} survive and may", seeded.len(), survivors.len() - unseen.len());
     let shown = unseen.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n");
-    assert!(unseen.is_empty(), "{} of {} faults are seen by no test:\n{shown}", unseen.len(), seeded.len());
+    assert!(
+        unseen.is_empty(),
+        "{} of {} faults are seen by no test:\n{shown}",
+        unseen.len(),
+        seeded.len()
+    );
     // In the long run everything is seeded, so that a reason that is no longer needed shows.
     if long() {
         let idle = allowed::idle(&survivors);

@@ -58,7 +58,10 @@ impl<'a> Rule<'a> {
     /// The pairs of `labels` or `annotations`.
     pub fn pairs(&self, key: &str) -> Vec<(&'a str, &'a str)> {
         let map = self.content[key].as_object();
-        map.into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str().unwrap_or_default())).collect()
+        map.into_iter()
+            .flatten()
+            .map(|(k, v)| (k.as_str(), v.as_str().unwrap_or_default()))
+            .collect()
     }
 
     /// An annotation; empty when there is none.
@@ -130,8 +133,7 @@ pub fn rules(files: &[RuleFile]) -> Vec<Rule<'_>> {
 pub fn yaml_files(directory: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(repository(directory)).expect("the directory is there");
     let paths = entries.map(|e| e.expect("an entry").path());
-    let mut found: Vec<_> =
-        paths.filter(|p| p.extension().is_some_and(|e| e == "yml")).collect();
+    let mut found: Vec<_> = paths.filter(|p| p.extension().is_some_and(|e| e == "yml")).collect();
     found.sort();
     found
 }

@@ -82,7 +82,8 @@ fn a_good_file_gets_no_complaint() {
                  dlock_exporter_poll_last_success_timestamp_seconds) > 60";
     let mut rule = alert(&format!("max by (job, instance, poller, target) ({stale})"));
     rule["annotations"]["description"] =
-        "{{ $labels.job }} {{ $labels.instance }} {{ $labels.poller }} {{ $labels.target }}.".into();
+        "{{ $labels.job }} {{ $labels.instance }} {{ $labels.poller }} {{ $labels.target }}."
+            .into();
     assert_eq!(complaints(&[rule]), [""; 0]);
 }
 
@@ -95,7 +96,11 @@ fn names_labels_and_annotations_are_held_to_their_form() {
     of_value("/labels/team", "storage".into(), "sets the label team");
     of_value("/labels/severity", "{{ $value }}".into(), "has a template");
     of_value("/annotations/message", "Hi.".into(), "annotations are");
-    of_value("/annotations/summary", "{{ $labels.lock }} is stale.".into(), "the summary has a template");
+    of_value(
+        "/annotations/summary",
+        "{{ $labels.lock }} is stale.".into(),
+        "the summary has a template",
+    );
     of_value("/annotations/summary", "a lock is stale.".into(), "not one sentence");
     of_value("/annotations/summary", "A lock is stale".into(), "not one sentence");
     of_value("/annotations/summary", "A lock is stale. Look.".into(), "not one sentence");
@@ -105,14 +110,17 @@ fn names_labels_and_annotations_are_held_to_their_form() {
 
 #[test]
 fn descriptions_use_what_the_query_leaves() {
-    let described = |text: &str, what: &str| of_value("/annotations/description", text.into(), what);
+    let described =
+        |text: &str, what: &str| of_value("/annotations/description", text.into(), what);
     let both = "{{ $labels.store }}/{{ $labels.lock }}";
     described(&format!("{both} of {{{{ $labels.worker }}}}."), "uses the label worker");
     described("{{ $labels.store }} is bad.", "does not name the lock");
     described(&format!("{both} is bad"), "full stop");
     described(&format!("{both} {{{{ $value }}."), "braces");
     let looked_up = |query: &str, rest: &str| {
-        format!("{both} {{{{ range printf \"{query}\" $labels.store | query }}}}{rest}{{{{ end }}}}.")
+        format!(
+            "{both} {{{{ range printf \"{query}\" $labels.store | query }}}}{rest}{{{{ end }}}}."
+        )
     };
     described(&looked_up("dlock_lock_held{stor=%q}", "x"), "dlock_lock_held has no label stor");
     described(&looked_up("dlock_lock_hold{store=%q}", "x"), "there is no metric dlock_lock_hold");
@@ -141,7 +149,10 @@ fn twins_are_alike() {
 
 #[test]
 fn queries_name_what_there_is() {
-    of_query("max by (store, lock) (dlock_holder_gone) == 1", "there is no metric dlock_holder_gone");
+    of_query(
+        "max by (store, lock) (dlock_holder_gone) == 1",
+        "there is no metric dlock_holder_gone",
+    );
     of_query("max by (store, lok) (dlock_holder_stale) == 1", "by (lok)");
     of_query("max by (store, lock) (dlock_holder_stale{worker=\"a\"}) == 1", "has no label worker");
     of_query("max by (store, lock, worker) (dlock_holder_stale) == 1", "by (worker)");
@@ -158,7 +169,9 @@ fn queries_name_what_there_is() {
 #[test]
 fn joins_cannot_fail() {
     let holder = "max by (store, lock, worker) (dlock_lock_holder_info)";
-    let joined = |one: &str| format!("max by (store, lock) ({holder} * on (worker) group_left () {one}) == 0");
+    let joined = |one: &str| {
+        format!("max by (store, lock) ({holder} * on (worker) group_left () {one}) == 0")
+    };
     of_query(&joined("dlock_worker_alive"), "many-to-many");
     of_query(&joined("max by (worker, source) (dlock_worker_alive)"), "many-to-many");
     of_query(&joined("max by (source) (dlock_worker_alive)"), "on (worker)");
@@ -190,7 +203,8 @@ fn alerts_carry_what_is_wrong_and_not_who_saw_it() {
 
 #[test]
 fn counters_count_as_differences() {
-    let of = |query: &str, what: &str| of_query(&format!("max by (store, lock) ({query}) > 0"), what);
+    let of =
+        |query: &str, what: &str| of_query(&format!("max by (store, lock) ({query}) > 0"), what);
     of("dlock_lease_late_renewals_total", "is a counter and used as a number");
     of("max_over_time(dlock_lease_late_renewals_total[5m])", "is a counter and used as a number");
     of("increase(dlock_holder_lost_seconds[5m])", "which is no counter");
@@ -202,7 +216,8 @@ fn counters_count_as_differences() {
 
 #[test]
 fn clocks_are_not_mixed() {
-    let of = |query: &str| of_query(&format!("max by (store, lock) ({query}) > 0"), "different clocks");
+    let of =
+        |query: &str| of_query(&format!("max by (store, lock) ({query}) > 0"), "different clocks");
     of("time() - dlock_lease_last_renewal_timestamp_seconds");
     of("timestamp(dlock_lock_held) - dlock_lock_held_since_timestamp_seconds");
     of("dlock_lease_expiry_timestamp_seconds < time() + 5");
@@ -223,7 +238,8 @@ fn clocks_are_not_mixed() {
 fn an_alert_can_be_silent() {
     of_query("max by (store, lock) (dlock_holder_stale)", "the query is never empty");
     of_query("max by (store, lock) (dlock_holder_stale) == bool 1", "the query is never empty");
-    let half = "max by (store, lock) (dlock_holder_stale) == 1 or max by (store, lock) (dlock_unheld)";
+    let half =
+        "max by (store, lock) (dlock_holder_stale) == 1 or max by (store, lock) (dlock_unheld)";
     of_query(half, "the query is never empty");
     let mut absent = alert("absent(dlock_exporter_build_info)");
     absent["annotations"]["description"] = "None is there.".into();

@@ -7,7 +7,8 @@ use std::fs;
 use super::files::{RuleFile, read, shipped};
 use crate::support::repository;
 
-const BEGIN: &str = "<!-- made from the rules; UPDATE=1 cargo test --test suite alert_rules writes it anew -->\n";
+const BEGIN: &str =
+    "<!-- made from the rules; UPDATE=1 cargo test --test suite alert_rules writes it anew -->\n";
 const END: &str = "<!-- end -->\n";
 
 fn table(files: &[RuleFile]) -> String {
@@ -24,7 +25,11 @@ fn table(files: &[RuleFile]) -> String {
             }
             of.push(format!("{}{after}", rule.severity()));
         }
-        let _ = writeln!(out, "\n**[{0}]({0})**\n\n| alert | severity | says |\n|---|---|---|", file.name);
+        let _ = writeln!(
+            out,
+            "\n**[{0}]({0})**\n\n| alert | severity | says |\n|---|---|---|",
+            file.name
+        );
         for (name, summary) in rows {
             let severity = severities[name].join(", ");
             let _ = writeln!(out, "| [{name}](runbooks/{name}.md) | {severity} | {summary} |");

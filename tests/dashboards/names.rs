@@ -21,8 +21,11 @@ const WHOLE_RANGE: [(&str, &str); 3] = [
 ];
 
 /// Queries of which the check of labels knows too little, and why they are right.
-const TRUSTED: [(&str, &str, &str); 1] =
-    [("overview", "Flagged locks", "topk by (store, lock) (1, ..) leaves one series for each lock")];
+const TRUSTED: [(&str, &str, &str); 1] = [(
+    "overview",
+    "Flagged locks",
+    "topk by (store, lock) (1, ..) leaves one series for each lock",
+)];
 
 fn schema() -> Schema {
     let mut schema = Schema::of_the_catalogue();
@@ -155,7 +158,11 @@ fn variables_ask_for_labels_that_there_are() {
             let mut wrong = Vec::new();
             let labels = labels_of(&tree, &schema, &mut wrong);
             assert!(wrong.is_empty(), "{}: {name}: {wrong:?}", board.name);
-            assert!(labels.must.contains(label), "{}: {name}: no {label} in {selector}", board.name);
+            assert!(
+                labels.must.contains(label),
+                "{}: {name}: no {label} in {selector}",
+                board.name
+            );
             assert_eq!(name, label, "{}: links go by it", board.name);
         }
     }

@@ -10,7 +10,11 @@ use super::board::{self, Board, labels_in, list, text};
 
 /// Rules of the linter that a dashboard does not follow: dashboard, rule, reason.
 const EXCEPTIONS: [(&str, &str, &str); 4] = [
-    ("overview", "job and instance", "one store or worker may be seen by many exporters: shown once, by store and lock"),
+    (
+        "overview",
+        "job and instance",
+        "one store or worker may be seen by many exporters: shown once, by store and lock",
+    ),
     ("lock", "job and instance", "one lock, whichever exporters see it"),
     ("holders", "job and instance", "one worker, whichever exporters see it"),
     ("servers", "job and instance", "one store, whichever exporters see it"),
@@ -123,7 +127,8 @@ fn panels_say_what_they_show_in_which_unit_and_when_there_is_nothing() {
             faults.check(KINDS.contains(&text(json, "/type")), &at, "a kind that is not drawn");
             faults.check(text(json, "/datasource/uid") == "${datasource}", &at, "data source");
             let defaults = json.pointer("/fieldConfig/defaults").unwrap_or(&Value::Null);
-            let tells = !text(defaults, "/unit").is_empty() || !list(defaults, "/mappings").is_empty();
+            let tells =
+                !text(defaults, "/unit").is_empty() || !list(defaults, "/mappings").is_empty();
             faults.check(tells, &at, "no unit");
             let nothing = text(defaults, "/noValue");
             faults.check(nothing.len() > 3, &at, "does not say what no data means");
@@ -132,9 +137,13 @@ fn panels_say_what_they_show_in_which_unit_and_when_there_is_nothing() {
             faults.check(count > 0 && refs.len() == count, &at, "no query, or a refId twice");
             for target in panel.targets() {
                 let instant = target.0["instant"] == true;
-                let drawn_over_time =
-                    text(json, "/type") == "timeseries" || text(json, "/options/graphMode") == "area";
-                faults.check(instant != drawn_over_time, &at, "instant where it is a graph, or not");
+                let drawn_over_time = text(json, "/type") == "timeseries"
+                    || text(json, "/options/graphMode") == "area";
+                faults.check(
+                    instant != drawn_over_time,
+                    &at,
+                    "instant where it is a graph, or not",
+                );
             }
             for over in list(json, "/fieldConfig/overrides") {
                 let refers = text(over, "/matcher/id") != "byFrameRefID"
@@ -186,11 +195,13 @@ fn links_lead_to_a_dashboard_of_ours_or_to_the_exporter() {
         let panels = board.panels().flat_map(|p| p.links());
         for link in own.chain(panels) {
             if let Some(path) = link.strip_prefix("${exporter_url}") {
-                let ok = path.starts_with("/locks/${") && path.matches(":percentencode}").count() == 2;
+                let ok =
+                    path.starts_with("/locks/${") && path.matches(":percentencode}").count() == 2;
                 faults.check(ok, at, &format!("not a page of the exporter: {link}"));
                 continue;
             }
-            let Some((uid, query)) = link.strip_prefix("/d/").and_then(|l| l.split_once('?')) else {
+            let Some((uid, query)) = link.strip_prefix("/d/").and_then(|l| l.split_once('?'))
+            else {
                 faults.check(false, at, &format!("leads nowhere: {link}"));
                 continue;
             };
@@ -202,7 +213,11 @@ fn links_lead_to_a_dashboard_of_ours_or_to_the_exporter() {
             let names = target.variable_names();
             for part in query.split('&') {
                 let variable = part.split_once('=').and_then(|(k, _)| k.strip_prefix("var-"));
-                let carried = ["${datasource:queryparam}", "${exporter_url:queryparam}", "${__url_time_range}"];
+                let carried = [
+                    "${datasource:queryparam}",
+                    "${exporter_url:queryparam}",
+                    "${__url_time_range}",
+                ];
                 let known = carried.contains(&part) || variable.is_some_and(|v| names.contains(&v));
                 faults.check(known, at, &format!("{uid} does not take {part}"));
                 let encoded = variable.is_none() || part.ends_with(":percentencode}");

@@ -43,7 +43,8 @@ async function variables(list) {
 
 // Grafana's steps, and at least one scrape.
 function stepOf(panel) {
-  const wanted = Math.max((to - from) / (panel.gridPos.w / 24) / WIDTH, scrape);
+  const least = panel.interval && to - from > 600 ? 60 : scrape;
+  const wanted = Math.max((to - from) / (panel.gridPos.w / 24) / WIDTH, least);
   return [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600].find((s) => s >= wanted);
 }
 
@@ -65,11 +66,17 @@ async function answersOf(dashboard, values) {
 }
 
 function serve() {
-  const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
+  const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.woff2': 'font/woff2' };
+  const weights = { Regular: 400, Medium: 500 };
+  // Where a Grafana server has its icons and its font.
+  const place = (path) =>
+    path
+      .replace(/^\/public\/build\/img/, '../node_modules/@grafana/ui/dist/public/img')
+      .replace(/^\/public\/fonts\/inter\/Inter-(\w+)\.woff2$/, (_, name) => `../node_modules/@fontsource/inter/files/inter-latin-${weights[name]}-normal.woff2`);
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://x').pathname;
     try {
-      const body = await readFile(join(here, 'dist', path === '/' ? 'index.html' : path));
+      const body = await readFile(join(here, 'dist', path === '/' ? 'index.html' : place(path)));
       response.writeHead(200, { 'content-type': types[extname(path)] ?? 'text/html' }).end(body);
     } catch {
       response.writeHead(path === '/favicon.ico' ? 204 : 404).end();
@@ -78,21 +85,18 @@ function serve() {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-// What became of each panel: how many colours its canvases show beside the background, and its text.
+// What became of each panel: how many pixels of its canvases have a colour, which axes and grids have not, and its text.
 function inspect() {
   return [...document.querySelectorAll('[data-panel]')].map((element) => {
-    const colours = new Set();
+    let coloured = 0;
     for (const canvas of element.querySelectorAll('canvas')) {
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       for (let i = 0; i < data.length; i += 4) {
-        if (data[i + 3] > 60) {
-          const [r, g, b] = [data[i], data[i + 1], data[i + 2]];
-          // Axes and grid are grey; series are not, except those that are grey on purpose.
-          colours.add(`${r >> 4},${g >> 4},${b >> 4}`);
-        }
+        const [low, high] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
+        coloured += data[i + 3] > 40 && high - low > 40;
       }
     }
-    return { title: element.dataset.title, drawn: element.dataset.drawn, colours: colours.size, text: element.innerText.replace(element.dataset.title, '').trim() };
+    return { title: element.dataset.title, drawn: element.dataset.drawn, coloured, text: element.innerText.replace(element.dataset.title, '').trim() };
   });
 }
 
@@ -104,6 +108,7 @@ async function draw(browser, address, file) {
   const input = { dashboard, answers, from, to, width: WIDTH, title: `${dashboard.title}${shown ? `   (${shown})` : ''}` };
   const page = await browser.newPage({ viewport: { width: WIDTH + 32, height: 1000 } });
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && failures.push(`${file}: console ${message.type()}: ${message.text()}`));
+  page.on('response', (response) => response.status() >= 400 && failures.push(`${file}: ${response.status()} ${response.url()}`));
   page.on('pageerror', (error) => failures.push(`${file}: ${error.stack}`));
   await page.addInitScript((given) => { window.input = given; }, input);
   await page.goto(address);
@@ -111,9 +116,9 @@ async function draw(browser, address, file) {
   await page.evaluate(() => document.fonts.ready);
   await page.waitForTimeout(500);
   const panels = await page.evaluate(inspect);
-  for (const { title, drawn, colours, text } of panels) {
-    const good = { series: colours > 2, values: text !== '', rows: text !== '', text: text !== '' }[drawn];
-    if (!good) failures.push(`${file}: "${title}" drew nothing (${drawn}, ${colours} colours, text "${text}")`);
+  for (const { title, drawn, coloured, text } of panels) {
+    const good = drawn === 'series' ? coloured > 20 : ['bars of zero', 'values', 'rows', 'text'].includes(drawn) && text !== '';
+    if (!good) failures.push(`${file}: "${title}" drew nothing (${drawn}, ${coloured} coloured pixels, text "${text}")`);
   }
   if (panels.length !== dashboard.panels.filter((p) => p.type !== 'row').length) failures.push(`${file}: ${panels.length} panels drawn`);
   const name = file.replace('.json', '');

@@ -162,9 +162,8 @@ fn called(call: &Call, schema: &Schema, wrong: &mut Vec<String>) -> LabelSet {
         }
         "label_replace" | "label_join" => of_args.swap_remove(0).with(&[text(1)].into()),
         _ => {
-            let vector = |a: &&Expr| {
-                matches!(a.value_type(), ValueType::Vector | ValueType::Matrix)
-            };
+            let vector =
+                |a: &&Expr| matches!(a.value_type(), ValueType::Vector | ValueType::Matrix);
             args.iter().position(vector).map(|i| of_args.swap_remove(i)).unwrap_or_default()
         }
     }

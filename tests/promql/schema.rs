@@ -31,8 +31,21 @@ pub struct Schema {
 
 /// Labels whose values the user or the world makes.
 const FREE: [&str; 15] = [
-    "store", "lock", "worker", "clock", "addr", "key", "format", "version", "flavor", "revision",
-    "instance", "job", "target", "collector", "mode",
+    "store",
+    "lock",
+    "worker",
+    "clock",
+    "addr",
+    "key",
+    "format",
+    "version",
+    "flavor",
+    "revision",
+    "instance",
+    "job",
+    "target",
+    "collector",
+    "mode",
 ];
 
 impl Schema {

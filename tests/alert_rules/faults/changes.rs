@@ -112,7 +112,11 @@ fn here(expr: &Expr) -> Vec<Faulty> {
                     let mut swapped = a.clone();
                     swapped.op = TokenType::new(other);
                     let detail = format!("the other in {expr}");
-                    all.push(Faulty { kind: "max and min", detail, expr: Expr::Aggregate(swapped) });
+                    all.push(Faulty {
+                        kind: "max and min",
+                        detail,
+                        expr: Expr::Aggregate(swapped),
+                    });
                 }
             }
             all
@@ -198,7 +202,11 @@ fn binary(b: &BinaryExpr) -> Vec<Faulty> {
                     m.matching = Some(LabelModifier::Include(labels.clone()));
                 }
             });
-            all.push(Faulty { kind: "on", detail: format!("no {label} in {} on {}", b.op, b.rhs), expr });
+            all.push(Faulty {
+                kind: "on",
+                detail: format!("no {label} in {} on {}", b.op, b.rhs),
+                expr,
+            });
         }
     }
     all
@@ -214,7 +222,11 @@ fn compared(b: &BinaryExpr) -> Vec<Faulty> {
             number.val = value;
             changed.rhs = Box::new(Expr::NumberLiteral(number));
         }
-        Faulty { kind: "threshold", detail: format!("{detail} for {b}"), expr: Expr::Binary(changed) }
+        Faulty {
+            kind: "threshold",
+            detail: format!("{detail} for {b}"),
+            expr: Expr::Binary(changed),
+        }
     };
     let op = b.op.id();
     let turned = match op {
@@ -230,10 +242,9 @@ fn compared(b: &BinaryExpr) -> Vec<Faulty> {
             vec![changed(op, Some(other), format!("== {other}"))]
         }
         // 0 is where a counter or a share begins: with it included, silence would alert.
-        Expr::NumberLiteral(n) if n.val == 0.0 && op == T_GTR => vec![
-            changed(T_GTE, None, ">= 0".into()),
-            changed(op, Some(3.0), "> 3".into()),
-        ],
+        Expr::NumberLiteral(n) if n.val == 0.0 && op == T_GTR => {
+            vec![changed(T_GTE, None, ">= 0".into()), changed(op, Some(3.0), "> 3".into())]
+        }
         Expr::NumberLiteral(n) => vec![
             changed(op, Some(n.val * 2.0), "twice".into()),
             changed(op, Some(n.val / 2.0), "half".into()),

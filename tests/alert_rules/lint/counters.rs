@@ -31,7 +31,10 @@ pub fn check(expr: &Expr, schema: &Schema, wrong: &mut Vec<String>) {
                 }
             }
             Some(Kind::Gauge | Kind::Recorded) if difference => {
-                wrong.push(format!("{} of {name}, which is no counter", function.unwrap_or_default()));
+                wrong.push(format!(
+                    "{} of {name}, which is no counter",
+                    function.unwrap_or_default()
+                ));
             }
             _ => {}
         }

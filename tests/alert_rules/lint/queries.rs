@@ -46,7 +46,8 @@ pub fn any(one: &Parsed<'_>, wrong: &mut Vec<String>) {
         for matcher in &selector.matchers.matchers {
             let regex = matches!(matcher.op, MatchOp::Re(_) | MatchOp::NotRe(_));
             let special = |c: char| ".+*?()|[]{}^$\\".contains(c);
-            if regex && (!matcher.value.contains(special) || [".*", ".+"].contains(&&*matcher.value))
+            if regex
+                && (!matcher.value.contains(special) || [".*", ".+"].contains(&&*matcher.value))
             {
                 wrong.push(format!("{matcher}: a regular expression that is not needed"));
             }
@@ -56,7 +57,10 @@ pub fn any(one: &Parsed<'_>, wrong: &mut Vec<String>) {
         if let Expr::Aggregate(aggregate) = node
             && aggregate.modifier.as_ref().is_some_and(|m| !m.is_include())
         {
-            wrong.push(format!("{}: say by: without keeps labels that the scrape adds", aggregate.op));
+            wrong.push(format!(
+                "{}: say by: without keeps labels that the scrape adds",
+                aggregate.op
+            ));
         }
     });
 }
@@ -79,9 +83,7 @@ pub fn alert(one: &Parsed<'_>, wrong: &mut Vec<String>) {
 fn can_be_empty(expr: &Expr) -> bool {
     match bare(expr) {
         Expr::Binary(b) if b.op.is_comparison_operator() => !b.return_bool(),
-        Expr::Binary(b) if b.op.to_string() == "or" => {
-            can_be_empty(&b.lhs) && can_be_empty(&b.rhs)
-        }
+        Expr::Binary(b) if b.op.to_string() == "or" => can_be_empty(&b.lhs) && can_be_empty(&b.rhs),
         Expr::Binary(b) if b.op.is_set_operator() => true,
         Expr::Call(c) if c.func.name.starts_with("absent") => true,
         other => children(other).into_iter().any(can_be_empty),

@@ -46,7 +46,10 @@ pub fn groups(file: &RuleFile) -> Vec<String> {
             wrong.push(format!("{}: group {name} sets {key}", file.name));
         }
         if !name.starts_with("dlock.") {
-            wrong.push(format!("{}: the name of group {name} does not start with dlock.", file.name));
+            wrong.push(format!(
+                "{}: the name of group {name} does not start with dlock.",
+                file.name
+            ));
         }
         if !names.insert(name) {
             wrong.push(format!("{}: group {name} is there twice", file.name));

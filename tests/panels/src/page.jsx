@@ -1,5 +1,5 @@
 // One dashboard as Grafana would lay it out, drawn from the data in `window.input`. Each panel tells in its element's
-// `data-drawn` what became of it: `series`, `values`, `rows`, `text` (no data, and said so) or `nothing`.
+// `data-drawn` what became of it: `series`, `bars of zero`, `values`, `rows`, `text` (no data, and said so) or `nothing`.
 import { createTheme, dateTime, formattedValueToString, getFieldDisplayValues } from '@grafana/data';
 import {
   BigValue, BigValueColorMode, BigValueGraphMode, BigValueJustifyMode, BigValueTextMode, GlobalStyles, PanelChrome,
@@ -54,12 +54,12 @@ function Stat({ panel, list, w, h }) {
 
 function Rows({ panel, list }) {
   const [{ fields, length }] = list;
-  const sort = panel.options.sortBy?.[0];
   const name = (field) => field.config.displayName ?? field.name;
-  const by = sort && fields.find((field) => name(field) === sort.displayName);
   const order = [...Array(length).keys()];
-  if (by) {
-    order.sort((a, b) => (sort.desc ? -1 : 1) * (by.values[a] - by.values[b]));
+  for (const { displayName, desc } of [...(panel.options.sortBy ?? [])].reverse()) {
+    const by = fields.find((field) => name(field) === displayName);
+    const compare = (a, b) => (by.values[a] < by.values[b] ? -1 : by.values[a] > by.values[b] ? 1 : 0);
+    order.sort((a, b) => (desc ? compare(b, a) : compare(a, b)));
   }
   const cell = { textAlign: 'left', padding: '5px 8px', borderBottom: `1px solid ${theme.colors.border.weak}`, whiteSpace: 'nowrap' };
   const colour = (field, row) => {
@@ -89,8 +89,9 @@ function content(panel, step) {
   }
   const list = configure(panel.type === 'table' ? table(panel, got.answers) : frames(panel, got.answers, got.step), panel, theme, TIME_ZONE);
   const kinds = { timeseries: ['series', Series], stat: ['values', Stat], table: ['rows', Rows] };
+  const zero = list.every((frame) => frame.fields.every((f) => f.type === 'time' || (f.config.custom.drawStyle === 'bars' && f.values.every((v) => v === 0))));
   const [drawn, Kind] = kinds[panel.type] ?? ['nothing', () => null];
-  return { drawn, draw: (w, h) => <Kind panel={panel} list={list} w={w} h={h} /> };
+  return { drawn: zero ? 'bars of zero' : drawn, draw: (w, h) => <Kind panel={panel} list={list} w={w} h={h} /> };
 }
 
 function Panel({ panel }) {
