@@ -30,7 +30,7 @@ pub struct World {
     jvm: Option<Jvm>,
     busy: Group,
     cgroups: Vec<Cgroup>,
-    source: NtpSource,
+    _source: NtpSource,
     silent: Chronyd,
     _host_clock: Chronyd,
     _hands: Driver,
@@ -153,7 +153,7 @@ impl World {
             jvm,
             busy,
             cgroups,
-            source,
+            _source: source,
             silent,
             _host_clock: host_clock,
             _hands: hands,
@@ -240,7 +240,6 @@ impl World {
     /// Some garbage, and a moment.
     pub fn keep_going(&mut self) {
         assert!(self.busy.ended().is_none(), "the busy process ended");
-        self.source.silence(false);
         match &mut self.jvm {
             Some(jvm) => jvm.tell("churn 100"),
             None => for_a_while(Duration::from_millis(200)),

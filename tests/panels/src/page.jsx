@@ -1,5 +1,5 @@
 // One dashboard as Grafana would lay it out, drawn from the data in `window.input`. Each panel tells in its element's
-// `data-drawn` what became of it: `series`, `bars of zero`, `values`, `rows`, `text` (no data, and said so) or `nothing`.
+// `data-drawn` what became of it: `series`, `zeros`, `values`, `rows`, `text` (no data, and said so) or `nothing`.
 import { createTheme, dateTime, formattedValueToString, getFieldDisplayValues } from '@grafana/data';
 import {
   BigValue, BigValueColorMode, BigValueGraphMode, BigValueJustifyMode, BigValueTextMode, GlobalStyles, PanelChrome,
@@ -62,9 +62,12 @@ function Rows({ panel, list }) {
     order.sort((a, b) => (desc ? compare(b, a) : compare(a, b)));
   }
   const cell = { textAlign: 'left', padding: '5px 8px', borderBottom: `1px solid ${theme.colors.border.weak}`, whiteSpace: 'nowrap' };
-  const colour = (field, row) => {
-    const coloured = field.config.custom?.cellOptions?.type?.startsWith('color');
-    return coloured ? field.display(field.values[row]).color : field.config.links?.length ? theme.colors.text.link : undefined;
+  const style = (field, row) => {
+    const { color } = field.display(field.values[row]);
+    if (field.config.custom.cellOptions?.type === 'color-background') {
+      return { ...cell, background: color, color: theme.colors.getContrastText(color) };
+    }
+    return { ...cell, color: field.config.links?.length ? theme.colors.text.link : undefined };
   };
   return (
     <table style={{ width: '100%', borderCollapse: 'collapse' }}>
@@ -73,7 +76,7 @@ function Rows({ panel, list }) {
         {order.map((row) => (
           <tr key={row}>
             {fields.map((field) => (
-              <td key={field.name} style={{ ...cell, color: colour(field, row) }}>{formattedValueToString(field.display(field.values[row]))}</td>
+              <td key={field.name} style={style(field, row)}>{formattedValueToString(field.display(field.values[row]))}</td>
             ))}
           </tr>
         ))}
@@ -89,9 +92,10 @@ function content(panel, step) {
   }
   const list = configure(panel.type === 'table' ? table(panel, got.answers) : frames(panel, got.answers, got.step), panel, theme, TIME_ZONE);
   const kinds = { timeseries: ['series', Series], stat: ['values', Stat], table: ['rows', Rows] };
-  const zero = list.every((frame) => frame.fields.every((f) => f.type === 'time' || (f.config.custom.drawStyle === 'bars' && f.values.every((v) => v === 0))));
+  const flat = ({ config, values }) => (config.custom.drawStyle === 'bars' || config.custom.stacking.mode !== 'none') && values.every((v) => v === 0);
+  const zero = list.every((frame) => frame.fields.every((field) => field.type === 'time' || flat(field)));
   const [drawn, Kind] = kinds[panel.type] ?? ['nothing', () => null];
-  return { drawn: zero ? 'bars of zero' : drawn, draw: (w, h) => <Kind panel={panel} list={list} w={w} h={h} /> };
+  return { drawn: zero ? 'zeros' : drawn, draw: (w, h) => <Kind panel={panel} list={list} w={w} h={h} /> };
 }
 
 function Panel({ panel }) {
