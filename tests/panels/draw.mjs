@@ -85,18 +85,20 @@ function serve() {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-// What became of each panel: how many pixels of its canvases have a colour, which axes and grids have not, and its text.
+// What became of each panel: how many pixels of its canvases have a colour, which axes and grids have not, or the grey of
+// what is unknown; and its text.
 function inspect() {
   return [...document.querySelectorAll('[data-panel]')].map((element) => {
-    let coloured = 0;
+    let [coloured, grey] = [0, 0];
     for (const canvas of element.querySelectorAll('canvas')) {
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       for (let i = 0; i < data.length; i += 4) {
         const [low, high] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
         coloured += data[i + 3] > 40 && high - low > 40;
+        grey += data[i + 3] > 100 && low > 136 && high < 148;
       }
     }
-    return { title: element.dataset.title, drawn: element.dataset.drawn, coloured, text: element.innerText.replace(element.dataset.title, '').trim() };
+    return { title: element.dataset.title, drawn: element.dataset.drawn, coloured, grey, text: element.innerText.replace(element.dataset.title, '').trim() };
   });
 }
 
@@ -116,8 +118,8 @@ async function draw(browser, address, file) {
   await page.evaluate(() => document.fonts.ready);
   await page.waitForTimeout(500);
   const panels = await page.evaluate(inspect);
-  for (const { title, drawn, coloured, text } of panels) {
-    const good = drawn === 'series' ? coloured > 20 : ['zeros', 'values', 'rows', 'text'].includes(drawn) && text !== '';
+  for (const { title, drawn, coloured, grey, text } of panels) {
+    const good = drawn === 'series' ? coloured > 20 || grey > 400 : ['zeros', 'values', 'rows', 'text'].includes(drawn) && text !== '';
     if (!good) failures.push(`${file}: "${title}" drew nothing (${drawn}, ${coloured} coloured pixels, text "${text}")`);
   }
   if (panels.length !== dashboard.panels.filter((p) => p.type !== 'row').length) failures.push(`${file}: ${panels.length} panels drawn`);

@@ -23,6 +23,7 @@ const CUSTOM = {
 const THRESHOLDS = { mode: 'absolute', steps: [{ value: -Infinity, color: 'green' }] };
 
 function number(text) {
+  if (text === null) return null;
   return { '+Inf': Infinity, '-Inf': -Infinity }[text] ?? Number(text);
 }
 
@@ -34,17 +35,31 @@ function legend(target, labels) {
   return undefined;
 }
 
+// Where a series pauses for more than a step there is a gap. Grafana's panel does this before it hands over its frames.
+function withGaps(points, step) {
+  return points.flatMap(([time, value], i) => {
+    const next = points[i + 1]?.[0];
+    return next - time > step ? [[time, value], [time + step, null]] : [[time, value]];
+  });
+}
+
 /** One frame for each series of each target. */
 export function frames(panel, answers, step) {
   return panel.targets.flatMap((target, i) =>
     answers[i].map(({ metric, values, value }) => {
-      const points = values ?? [value];
+      const points = values ? withGaps(values, step) : [value];
       const { __name__: name, ...labels } = metric;
       return {
         refId: target.refId,
         length: points.length,
         fields: [
-          { name: 'Time', type: FieldType.time, config: { interval: step * 1000 }, values: points.map((p) => p[0] * 1000) },
+          {
+            name: 'Time',
+            type: FieldType.time,
+            config: { interval: step * 1000 },
+            state: { nullThresholdApplied: true },
+            values: points.map((p) => p[0] * 1000),
+          },
           {
             name: name ?? 'Value',
             type: FieldType.number,
