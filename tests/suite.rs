@@ -16,6 +16,7 @@ mod clocks;
 mod companions;
 mod controls;
 mod daemon;
+mod dashboards;
 mod documents;
 mod failover;
 mod false_alarms;
