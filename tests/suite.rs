@@ -14,6 +14,8 @@ mod clocks;
 mod companions;
 mod controls;
 mod daemon;
+mod deploy_sandbox;
+mod deploy_systemd;
 mod documents;
 mod failover;
 mod false_alarms;
