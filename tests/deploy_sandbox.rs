@@ -139,7 +139,8 @@ fn the_unit_lives_through_start_reload_mistakes_crash_and_stop() {
     let yaml = config(&server, PLAIN);
     let exporter = Instance::new("dlock_exporter");
     let name = exporter.unit.as_str();
-    let setup = exporter.installed(setup(&server, &yaml), &["credentials"], "");
+    let password = format!("Environment=DLOCK__STORES__MAIN__PASSWORD={PASSWORD}");
+    let setup = exporter.installed(setup(&server, &yaml), &[], &password);
     let Some(host) = setup.start() else { return };
     exporter.wait(&host, "the holder of another user lives", |m| {
         is_up(m, "main") && state(m, "plain") == "alive"
@@ -212,6 +213,15 @@ fn java(setup: SmallHostSetup) -> SmallHostSetup {
     setup.unit("java.service", &format!("[Service]\nUser=games\nExecStart={start}\n"))
 }
 
+/// The drop-in for chronyd's own service that the comment of `chrony-socket.conf` has.
+fn for_chronyd() -> String {
+    let drop_ins = drop_ins();
+    let (_, text) = drop_ins.iter().find(|(name, _)| name == "chrony-socket.conf").unwrap();
+    let lines: Vec<_> = text.lines().filter_map(|l| l.strip_prefix("#   ")).collect();
+    assert_eq!(lines.first(), Some(&"[Service]"), "{lines:?}");
+    lines.join("\n") + "\n"
+}
+
 #[test]
 fn each_drop_in_gives_what_it_says_and_nothing_is_dead_without_it() {
     let server = RedisServer::start();
@@ -237,9 +247,10 @@ clocks:
         // -x and no CAP_SYS_TIME: it leaves the machine's clock alone.
         .unit(
             "chrony.service",
-            "[Service]\nUser=_chrony\nRuntimeDirectory=chrony\nRuntimeDirectoryMode=0750\nUMask=0007\n\
+            "[Service]\nUser=_chrony\nRuntimeDirectory=chrony\nRuntimeDirectoryMode=0700\n\
              CapabilityBoundingSet=~CAP_SYS_TIME\nExecStart=!/usr/sbin/chronyd -x -d -f /etc/chrony/test.conf\n",
         )
+        .drop_in("chrony.service", "group.conf", &for_chronyd())
         .file("etc/chrony/test.conf", "port 0\ncmdport 0\nlocal stratum 3\npidfile /run/chrony/pid\n", 0o644);
     let mut instances = Vec::new();
     let all: Vec<String> = drop_ins().iter().map(|(n, _)| n.replace(".conf", "")).collect();
@@ -249,7 +260,7 @@ clocks:
         ("base", &[][..], ""),
         ("taskstats", &["taskstats"], ""),
         ("jvm", &["jvm"], ""),
-        ("chrony", &["chrony-socket"], ""),
+        ("clock", &["chrony-socket"], ""),
         ("socket", &["redis-socket"], ""),
         ("files", &["worker-files"], ""),
         ("all", &all, ""),
@@ -308,7 +319,7 @@ clocks:
     let (_, log) = wait("taskstats", "the worker", &|m| state(m, "plain") == "alive");
     assert!(by_taskstats(&log), "{log}");
     wait("jvm", "pauses of a JVM of another user", &|m| state(m, "java") == "alive" && has_jvm(m));
-    wait("chrony", "chronyd by its socket", &clock_up);
+    wait("clock", "chronyd by its socket", &clock_up);
     wait("socket", "Redis by its socket", &|m| is_up(m, "socket") && is_up(m, "main"));
     wait("files", "a pid file in /tmp", &|m| state(m, "file") == "alive");
     let (_, log) = wait("all", "everything", &|m| {
@@ -316,6 +327,12 @@ clocks:
         alive && has_jvm(m) && clock_up(m) && is_up(m, "socket") && is_up(m, "main")
     });
     assert!(by_taskstats(&log) && !log.contains("level=warn"), "{log}");
+
+    // A reload without a check, which could not read the credential.
+    let reloads = "dlock_exporter_config_last_reload_success_timestamp_seconds";
+    let before = base.value(reloads, &[]).unwrap();
+    host.must(&["reload", "base.service"]);
+    wait("base", "a reload with a credential", &|m| m.value(reloads, &[]).unwrap() > before);
 
     // What stays soft, hardened.
     let (hidden, _) = wait("hidden", "what is hidden is not dead", &|m| {
