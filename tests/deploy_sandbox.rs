@@ -157,6 +157,10 @@ fn the_unit_lives_through_start_reload_mistakes_crash_and_stop() {
     assert_eq!(field(&status, "NoNewPrivs"), ["1"]);
     assert_eq!(field(&status, "Seccomp"), ["2"], "system calls are filtered");
     assert_eq!(host.property(name, "Result"), "success");
+    let threads = host.run(&["ps", "-L", "-o", "ni=", "-p", &host.property(name, "MainPID")]);
+    let nice = String::from_utf8_lossy(&threads.stdout).into_owned();
+    let one = nice.split_whitespace().filter(|n| *n == "5").count();
+    assert_eq!(one, 1, "its own thread may stand back: {nice}");
     let log = exporter.log(&host);
     assert!(log.contains("level=info"), "it logs:\n{log}");
     assert!(!log.contains("level=warn") && !log.contains("level=error"), "all is well:\n{log}");
