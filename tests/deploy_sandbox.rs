@@ -91,11 +91,11 @@ fn setup(server: &RedisServer, yaml: &str) -> SmallHostSetup {
     }
     SmallHostSetup::new()
         .bind(env!("CARGO_BIN_EXE_dlock_exporter"), "usr/bin/dlock_exporter")
-        .file("usr/lib/sysusers.d/dlock_exporter.conf", &conf("sysusers"), 0o644)
-        .file("usr/lib/tmpfiles.d/dlock_exporter.conf", &conf("tmpfiles"), 0o644)
+        .file("usr/lib/sysusers.d/dlock_exporter.conf", conf("sysusers"), 0o644)
+        .file("usr/lib/tmpfiles.d/dlock_exporter.conf", conf("tmpfiles"), 0o644)
         .file("etc/dlock_exporter/dlock.yml", yaml, 0o644)
         // Root's alone: only systemd can hand it on.
-        .file("etc/dlock_exporter/redis.pass", &format!("{PASSWORD}\n"), 0o600)
+        .file("etc/dlock_exporter/redis.pass", format!("{PASSWORD}\n"), 0o600)
         .unit("plain.service", "[Service]\nUser=games\nExecStart=/bin/sleep infinity\n")
 }
 
