@@ -17,6 +17,8 @@ mod companions;
 mod controls;
 mod daemon;
 mod dashboards;
+mod deploy_sandbox;
+mod deploy_systemd;
 mod documents;
 mod failover;
 mod false_alarms;
