@@ -14,6 +14,8 @@ mod clocks;
 mod companions;
 mod controls;
 mod daemon;
+mod deploy_containers;
+mod deploy_kubernetes;
 mod documents;
 mod failover;
 mod false_alarms;

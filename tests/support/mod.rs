@@ -12,6 +12,7 @@ mod endpoint;
 mod exporter;
 mod fleet;
 mod http;
+pub mod manifests;
 mod metrics;
 mod ntp_source;
 mod proxy;
