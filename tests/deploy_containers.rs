@@ -2,15 +2,20 @@
 //! by rules of our own, and by starting what the containers would start with the very files that are mounted into them.
 //! No image is built here.
 
+use std::fs::Permissions;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    ExporterSetup, Group, acl_line_of_the_readme, free_port, manifests, repository, wait_until,
+    ExporterSetup, Group, Metrics, RedisServer, acl_line_of_the_readme, free_port, manifests,
+    repository, request, wait_until,
 };
 
 const PORT: &str = "10121";
@@ -109,6 +114,54 @@ fn the_build_context_is_what_the_build_copies() {
     }
 }
 
+#[test]
+fn the_files_of_the_image_are_enough() {
+    let directory = TempDir::new().expect("a temporary directory can be made");
+    let root = directory.path().join("image");
+    let program = root.join("usr/bin/dlock_exporter");
+    std::fs::create_dir_all(root.join("usr/bin")).expect("room");
+    // What a runtime adds.
+    for place in ["proc", "etc"] {
+        std::fs::create_dir_all(root.join(place)).expect("room");
+    }
+    std::fs::copy("/etc/hosts", root.join("etc/hosts")).expect("room");
+    std::fs::copy(env!("CARGO_BIN_EXE_dlock_exporter"), &program).expect("room for a copy");
+    // The Dockerfile's own line, for this root.
+    let (_, run) = instructions()
+        .into_iter()
+        .find(|(word, _)| word == "RUN")
+        .expect("the build runs something");
+    let line = run
+        .split("&&")
+        .find(|part| part.trim().starts_with("ldd "))
+        .expect("it collects libraries");
+    let line = line.replace("/image", &root.display().to_string());
+    manifests::output(Command::new("bash").args(["-o", "pipefail", "-c", &line]));
+    for path in [directory.path(), &root] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o755)).expect("an own directory");
+    }
+
+    let server = RedisServer::start();
+    server.cmd(&["SET", "lock:orders", "token", "PX", "60000"]);
+    let (url, port) = (server.url().replace("127.0.0.1", "localhost"), free_port());
+    let mut command = Command::new("chroot");
+    command.args(["--userspec=65532:65532".as_ref(), root.as_os_str()]);
+    command.args(["/usr/bin/dlock_exporter", "--redis.url", &url, "--lock.pattern", "lock:*"]);
+    command.args(["--web.listen-address", &format!("127.0.0.1:{port}")]);
+    let mut group = Group::start("the image", &mut command, &directory.path().join("log"));
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    wait_until("the lock is seen from within the image", Duration::from_secs(15), || {
+        assert!(group.ended().is_none(), "{}", group.log_tail());
+        let answer = request(address, "GET", "/metrics", Duration::from_secs(2)).ok()?;
+        let metrics = Metrics::parse(&answer.body).ok()?;
+        (metrics.value("dlock_lock_held", &[("lock", "lock:orders")]) == Some(1.0)).then_some(())
+    });
+    let status = std::fs::read_to_string(format!("/proc/{}/status", group.pid())).expect("it runs");
+    assert!(status.contains("Uid:\t65532\t65532\t65532\t65532"), "{status}");
+    group.signal(Signal::TERM);
+    assert!(group.wait(Duration::from_secs(15)).success(), "{}", group.log_tail());
+}
+
 fn compose() -> Value {
     manifests::document(&container("compose.yml"))
 }
@@ -149,7 +202,9 @@ fn every_service_is_pinned_and_hardened() {
             assert_eq!(manifests::texts(&service["profiles"]), ["holders"]);
             let capabilities = manifests::texts(&service["cap_add"]);
             assert_eq!(capabilities, manifests::capabilities_of_the_readme());
-            assert_eq!((&service["pid"], &service["cgroup"]), (&"host".into(), &"host".into()));
+            for namespace in ["pid", "cgroup", "uts"] {
+                assert_eq!(service[namespace], "host", "{namespace}");
+            }
             assert_eq!(service["user"], "0:0", "another user would not get the capabilities");
         } else {
             assert!(service["cap_add"].is_null() && service["pid"].is_null(), "{name}");
