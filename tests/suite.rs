@@ -19,6 +19,8 @@ mod daemon;
 mod dashboards;
 mod deploy_sandbox;
 mod deploy_systemd;
+mod deploy_containers;
+mod deploy_kubernetes;
 mod documents;
 mod failover;
 mod false_alarms;

@@ -13,6 +13,7 @@ mod endpoint;
 mod exporter;
 mod fleet;
 mod http;
+pub mod manifests;
 mod metrics;
 mod ntp_source;
 mod prometheus;
