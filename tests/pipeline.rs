@@ -17,7 +17,7 @@ use crate::support::{
 const TIMES: u128 = 30;
 const SCRAPE: Duration = Duration::from_millis(500);
 const FROZEN_AFTER: Duration = Duration::from_secs(3);
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 const RUNBOOKS: &str = "https://github.com/dlock-exporter/dlock_exporter/blob/main/alerts/runbooks";
 
 #[test]
