@@ -65,7 +65,7 @@ fn faults(expr: &Expr, schema: &Schema) -> Vec<Faulty> {
         ($child:expr, $kind:ident, $node:expr, $field:ident) => {
             for faulty in faults($child, schema) {
                 let mut node = $node.clone();
-                node.$field = Box::new(faulty.expr);
+                *node.$field = faulty.expr;
                 all.push(Faulty { expr: Expr::$kind(node), ..faulty });
             }
         };
@@ -83,7 +83,7 @@ fn faults(expr: &Expr, schema: &Schema) -> Vec<Faulty> {
             for (i, arg) in c.args.args.iter().enumerate() {
                 for faulty in faults(arg, schema) {
                     let mut call = c.clone();
-                    call.args.args[i] = Box::new(faulty.expr);
+                    *call.args.args[i] = faulty.expr;
                     all.push(Faulty { expr: Expr::Call(call), ..faulty });
                 }
             }
@@ -191,7 +191,7 @@ fn binary(b: &BinaryExpr) -> Vec<Faulty> {
     } else if let Expr::NumberLiteral(number) = bare(&b.rhs) {
         let mut other = number.clone();
         other.val *= 3.0;
-        let expr = with(&|c| c.rhs = Box::new(Expr::NumberLiteral(other.clone())));
+        let expr = with(&|c| *c.rhs = Expr::NumberLiteral(other.clone()));
         all.push(Faulty { kind: "arithmetic", detail: format!("three times {}", b.rhs), expr });
     }
     if b.op.id() == T_SUB {

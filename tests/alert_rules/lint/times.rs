@@ -13,7 +13,7 @@ enum Clock {
     Prometheus,
     ExporterHost,
     LockServer,
-    ClockHost,
+    ChronydHost,
 }
 
 /// Adds each place where two clocks meet.
@@ -60,7 +60,7 @@ fn clock_of(name: &str, schema: &Schema) -> Option<Clock> {
     Some(match schema.kind(name) {
         Some(Kind::Recorded) => Clock::Prometheus,
         _ if name.starts_with("dlock_exporter_") => Clock::ExporterHost,
-        _ if name.starts_with("dlock_clock_") => Clock::ClockHost,
+        _ if name.starts_with("dlock_clock_") => Clock::ChronydHost,
         _ if name.starts_with("process_") => Clock::ExporterHost,
         _ => Clock::LockServer,
     })
