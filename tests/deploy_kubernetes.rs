@@ -355,7 +355,7 @@ fn overlays_and_components_give_what_kubernetes_and_the_operator_take() {
     let definitions = definitions["Dir"].as_str().expect("a directory");
     let definitions = Path::new(definitions).join("example/prometheus-operator-crd");
 
-    let directory = TempDir::new_in(repository("target")).expect("a directory can be made");
+    let directory = TempDir::new().expect("a directory can be made");
     let mut files = Vec::new();
     for overlay in ["single", "split", "monitoring", "example"] {
         let file = directory.path().join(format!("{overlay}.yaml"));
