@@ -174,8 +174,11 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
                     let name = files[f].rules()[r].name().to_owned();
                     if last.as_ref().is_none_or(|(of, _)| *of != name) {
                         let excerpt = Excerpt::of(&name, &files, &tests);
-                        let said = excerpt.run(&files);
-                        assert!(said.good, "without a fault, {name}: {}", said.text);
+                        // The unit tests pass as they are; that the excerpt does too is checked in the long run.
+                        if long() {
+                            let said = excerpt.run(&files);
+                            assert!(said.good, "without a fault, {name}: {}", said.text);
+                        }
                         last = Some((name, excerpt));
                     }
                     let mut faulty = files.clone();

@@ -12,6 +12,7 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "every value is 1: who holds",
     ),
     (&["dlock:holder:info: max and min"], "every value is 1: who holds"),
+    (&["dlock:worker:dead: max and min"], "every value is 1: which worker is dead"),
     (&["dlock:recent_holder:info: max and min"], "every value is 1: who held"),
     (
         &["DlockExpiredUnderHolder", "max and min", "(dlock_lock_previous_holder_info"],
