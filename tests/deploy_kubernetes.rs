@@ -65,6 +65,8 @@ fn kustomizations_name_what_is_there() {
         let kind = build["kind"].as_str().expect("a kind");
         let version = if kind == "Component" { "v1alpha1" } else { "v1beta1" };
         assert_eq!(build["apiVersion"], format!("kustomize.config.k8s.io/{version}"));
+        // It would relabel the peers of network policies, too.
+        assert!(!build.to_string().contains("includeSelectors"), "{}", file.display());
         let mut named: BTreeSet<String> = texts(&build["resources"]).into_iter().collect();
         named.extend(texts(&build["components"]));
         for generator in build["configMapGenerator"].as_array().into_iter().flatten() {
@@ -357,18 +359,28 @@ fn overlays_and_components_give_what_kubernetes_and_the_operator_take() {
 
     let directory = TempDir::new().expect("a directory can be made");
     let mut files = Vec::new();
+    // The component that the example leaves out. kustomize wants paths that are relative.
+    let up = "../".repeat(directory.path().components().count() - 1);
+    let here = root().display().to_string();
+    let build = format!(
+        "resources: ['{up}.{here}/overlays/split']\ncomponents: ['{up}.{here}/components/host-cgroups']\n"
+    );
+    std::fs::write(directory.path().join("kustomization.yaml"), build).expect("room");
     for overlay in ["single", "split", "monitoring", "example"] {
         let file = directory.path().join(format!("{overlay}.yaml"));
         rendered(&root().join("overlays").join(overlay), &file);
         files.push(file);
     }
+    let cgroups = directory.path().join("host-cgroups.yaml");
+    rendered(directory.path(), &cgroups);
+    files.push(cgroups);
     manifests::must_be_valid("kubernetes", &files);
     let mut custom = vec![definitions];
     custom.extend(files.clone());
     manifests::must_be_valid("custom", &custom);
 
     // The example changes all that it says it changes.
-    let example = documents(&files[3..]);
+    let example = documents(&files[3..4]);
     let find = |kind: &str, name: &str| {
         let found = example.iter().find(|(_, o)| {
             o["kind"] == kind && o["metadata"]["name"].as_str().is_some_and(|n| n.starts_with(name))
@@ -395,4 +407,12 @@ fn overlays_and_components_give_what_kubernetes_and_the_operator_take() {
         texts(&holders["containers"][0]["args"])
             .contains(&format!("--web.listen-address=$(HOST_IP):{PORT}"))
     );
+
+    // A privileged container, which the other settings would contradict.
+    let privileged = documents(&files[4..]).into_iter().map(|(_, o)| o);
+    let privileged =
+        privileged.into_iter().find(|o| o["kind"] == "DaemonSet").expect("a DaemonSet");
+    let container = &privileged["spec"]["template"]["spec"]["containers"][0];
+    let expected = json!({"privileged": true, "runAsUser": 0, "runAsGroup": 0, "readOnlyRootFilesystem": true});
+    assert_eq!(container["securityContext"], expected);
 }
