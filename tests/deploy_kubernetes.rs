@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::manifests::{self, documents, files_below, texts};
+use crate::support::shipped::rule_files;
 use crate::support::{long, not_tested, repository};
 
 const PORT: u64 = 10121;
@@ -297,11 +298,7 @@ fn the_rules_are_those_of_the_alerts() {
     manifests::output(Command::new(root().join("generate-rules")).arg("--check"));
     let file = root().join("monitoring/prometheusrules.yaml");
     let rules = documents(&[file]);
-    let sources: Vec<PathBuf> = std::fs::read_dir(repository("alerts"))
-        .expect("alerts")
-        .map(|e| e.expect("alerts").path())
-        .filter(|p| p.extension().is_some_and(|e| e == "yml"))
-        .collect();
+    let sources = rule_files();
     assert_eq!(rules.len(), sources.len());
     for source in sources {
         let stem = source.file_stem().expect("a name").to_string_lossy().into_owned();

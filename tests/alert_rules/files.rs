@@ -2,12 +2,12 @@
 //! that a changed one can be written back; nothing is judged here.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 use yaml_rust2::{Yaml, YamlLoader};
 
-use crate::support::repository;
+use crate::support::shipped::yaml_files;
 
 /// A rule file.
 #[derive(Clone)]
@@ -127,15 +127,6 @@ pub fn shipped() -> Vec<RuleFile> {
 /// All rules of some files.
 pub fn rules(files: &[RuleFile]) -> Vec<Rule<'_>> {
     files.iter().flat_map(RuleFile::rules).collect()
-}
-
-/// The YAML files of a directory of this repository, sorted.
-pub fn yaml_files(directory: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(repository(directory)).expect("the directory is there");
-    let paths = entries.map(|e| e.expect("an entry").path());
-    let mut found: Vec<_> = paths.filter(|p| p.extension().is_some_and(|e| e == "yml")).collect();
-    found.sort();
-    found
 }
 
 /// A file's text.

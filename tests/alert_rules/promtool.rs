@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::files::yaml_files;
 use crate::support::repository;
+use crate::support::shipped::yaml_files;
 
 /// What promtool said, and whether it was content.
 pub struct Said {

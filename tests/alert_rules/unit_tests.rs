@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::files::{RuleFile, list, read, rules, shipped, yaml, yaml_files};
+use super::files::{RuleFile, list, read, rules, shipped, yaml};
 use super::lint::parsed;
 use crate::promql;
+use crate::support::shipped::yaml_files;
 
 /// A file of unit tests.
 pub struct TestFile {

@@ -104,9 +104,3 @@ impl Variables {
         }
     }
 }
-
-/// A process that this one started.
-pub fn child_of(pid: i32) -> Option<String> {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-    children.split_whitespace().next().map(str::to_owned)
-}

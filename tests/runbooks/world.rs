@@ -11,12 +11,12 @@ use tempfile::TempDir;
 use super::config;
 use super::servers::{LONG, Servers, hold, worker};
 use super::signs;
-use super::variables::{Variables, child_of};
+use super::variables::Variables;
 use crate::jvm::Jvm;
 use crate::processes::{sleeper, unique};
 use crate::support::{
     Alertmanager, Cgroup, Chronyd, ChronydSetup, Exporter, ExporterSetup, Group, Prometheus,
-    PrometheusSetup, Worker, for_a_while,
+    PrometheusSetup, Worker, first_child, for_a_while,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -289,7 +289,7 @@ impl World {
         v.set("KEY", format!("lock:{lock}"));
         v.set("WORKER", worker);
         v.set("PID", pid.to_string());
-        v.set("RENEWER", child_of(pid).unwrap_or_default());
+        v.set("RENEWER", first_child(pid).map(|pid| pid.to_string()).unwrap_or_default());
         let lock = self.exporter.get(&format!("/api/v1/locks/main/{lock}")).body;
         let lock: serde_json::Value = serde_json::from_str(&lock).expect("it is JSON");
         let fingerprint = lock["lock"]["holders"][0]["fingerprint"].as_str();

@@ -98,6 +98,12 @@ impl Group {
     }
 }
 
+/// The first process that this one started and that is still there.
+pub fn first_child(pid: i32) -> Option<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         // The group may outlive its leader; a group that is gone is what we want.

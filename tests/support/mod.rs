@@ -35,7 +35,7 @@ mod tests;
 pub use alertmanager::{Alertmanager, KeptAlert, amtool, promtool};
 pub use canary::{Aviary, Canary};
 pub use cgroup::Cgroup;
-pub use children::Group;
+pub use children::{Group, first_child};
 pub use chronyd::{Chronyd, ChronydSetup, free_udp_port, has_ipv6};
 pub use driver::{Client, Driver};
 pub use endpoint::{Endpoint, Reply};

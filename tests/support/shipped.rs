@@ -13,14 +13,18 @@ const SHIPPED_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The shipped rule files, sorted.
 pub fn rule_files() -> Vec<PathBuf> {
-    let dir = repository("alerts").read_dir().expect("alerts/ can be read");
-    let mut files: Vec<_> = dir
-        .map(|entry| entry.expect("alerts/ can be read").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "yml"))
-        .collect();
-    files.sort();
+    let files = yaml_files("alerts");
     assert!(!files.is_empty(), "alerts/ has no rules");
     files
+}
+
+/// The YAML files of a directory of the repository, sorted.
+pub fn yaml_files(directory: &str) -> Vec<PathBuf> {
+    let entries = repository(directory).read_dir().expect("the directory is there");
+    let paths = entries.map(|e| e.expect("an entry").path());
+    let mut found: Vec<_> = paths.filter(|p| p.extension().is_some_and(|e| e == "yml")).collect();
+    found.sort();
+    found
 }
 
 /// The names of the shipped alerts with their severities, in the order of the files.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Group, not_tested, repository, wait_until};
+use super::{Group, first_child, not_tested, repository, wait_until};
 
 const SOON: Duration = Duration::from_secs(20);
 /// What units wait for by default.
@@ -104,11 +104,9 @@ pub struct SmallHost {
 
 impl SmallHost {
     fn wait_for_init(&mut self) {
-        let of_unshare = format!("/proc/{0}/task/{0}/children", self.group.pid());
         let (init, _) = wait_until("systemd answers", SOON, || {
             assert!(self.group.ended().is_none(), "it did not boot: {}", self.group.log_tail());
-            let children = std::fs::read_to_string(&of_unshare).ok()?;
-            self.init = children.split_whitespace().next()?.parse().ok()?;
+            self.init = first_child(self.group.pid())?;
             let name = std::fs::read_to_string(format!("/proc/{}/comm", self.init)).ok()?;
             let answers = || self.systemctl(&["show", "--property=Version"]).status.success();
             (name.trim() == "systemd" && answers()).then_some(self.init)
