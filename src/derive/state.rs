@@ -164,6 +164,10 @@ impl State {
             }
             Observation::Jvm(r) => self.jvm(r, fx),
             Observation::Clock(r) => self.read_clock(r, fx),
+            Observation::Companions(_)
+            | Observation::Owners(_)
+            | Observation::Source(_)
+            | Observation::List(_) => {}
             Observation::HostClock(r) => {
                 self.host_clock.read(r, fx);
                 self.settle_steps(r.span.done, fx);

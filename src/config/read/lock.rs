@@ -133,6 +133,13 @@ fn rules(at: &Cursor<'_>, by_key: bool, holders: &mut Holders) -> LockRules {
         series,
         always_held: at.one_of("expect") == Some("always_held"),
         holder: holder::read(at, holders),
+        owner_json: None,
+        limit: None,
+        listed_in: None,
+        workers: Vec::new(),
+        fencing: None,
+        effects: Vec::new(),
+        group: None,
         by_key,
         // Without `capture` a pattern may find anything, and one lock says nothing of another.
         pooled: !by_key && at.has("match") && at.has("capture"),

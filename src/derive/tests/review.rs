@@ -231,6 +231,7 @@ fn owner(worker: &str, host: Option<&str>, pid: i32) -> Owner {
         worker: Some(worker.into()),
         host: host.map(Arc::from),
         pid: Some(pid),
+        thread: None,
     }
 }
 
@@ -242,6 +243,7 @@ fn workers(most: usize, retain: u64) -> (Workers, Effects) {
         series: SeriesTier::Full,
         process: Some(ProcessSource::FromHolder),
         heartbeat: None,
+        claim: None,
         jvm: crate::config::JvmMode::Auto,
     };
     let (poll, retain) = (Duration::from_secs(1), Duration::from_secs(retain));

@@ -10,7 +10,7 @@ use crate::config::{
 };
 use crate::derive::host::WorstStall;
 use crate::derive::{Effects, Evidence, LivenessSource, Rules, Signal, State, Wanted};
-use crate::observe::lock::{Decoded, Holding, KeyWatched, Shape};
+use crate::observe::lock::{Decoded, Holding, KeyWatched, Mode, Shape};
 use crate::observe::node::{FailReason, NodeFailed, NodeRef, SweepDone};
 use crate::observe::worker::{
     Beat, HeartbeatRead, Process, ProcessRead, ProcessSeen, ProcessState,
@@ -107,6 +107,7 @@ impl Sim {
                 },
                 frozen_after: frozen_after_ms.map(Duration::from_millis),
             }),
+            claim: None,
             jvm: JvmMode::Auto,
         };
         let derive_rules = Rules {
@@ -341,20 +342,21 @@ impl Sim {
         }
         let worker = key.token.split(':').next().map(Arc::from);
         let value = Arc::new(Decoded {
-            shape: Shape::Text,
-            format: "string",
             tokens: TokenKind::PerAcquire,
-            default_lease: None,
-            always_renews: None,
             holders: vec![Holding {
                 owner: Arc::new(Owner {
                     token: Token::new(key.token.as_bytes()),
                     worker,
                     host: None,
                     pid: self.token_pid,
+                    thread: None,
                 }),
                 count: key.count,
+                mode: Mode::Exclusive,
+                until: None,
+                taken_at: None,
             }],
+            ..Decoded::nobody("string", Shape::Text)
         });
         self.cached = Some((key.token.clone(), key.count, value.clone()));
         value

@@ -135,11 +135,16 @@ fn signal_family(signal: Signal) -> &'static Family<2> {
         Signal::RenewalAfterLostLiveness => &cat::RENEWAL_AFTER_LOST_LIVENESS,
         Signal::HolderStale => &cat::HOLDER_STALE,
         Signal::RenewalOverdue => &cat::RENEWAL_OVERDUE,
+        Signal::LeaseLapsesInUse => &cat::LEASE_LAPSES_IN_USE,
         Signal::LeaseWithoutTtl => &cat::LEASE_WITHOUT_TTL,
         Signal::ReplicaDiverged => &cat::REPLICA_DIVERGED,
+        Signal::HolderUnexpected => &cat::HOLDER_UNEXPECTED,
         Signal::HeldTooLong => &cat::HELD_TOO_LONG,
         Signal::LeaseShorterThanStall => &cat::LEASE_SHORTER_THAN_STALL,
+        Signal::LeaseAbsurd => &cat::LEASE_ABSURD,
+        Signal::HoldCountCreep => &cat::HOLD_COUNT_CREEP,
         Signal::Unheld => &cat::UNHELD,
+        Signal::ShapeUnexpected => &cat::SHAPE_UNEXPECTED,
     }
 }
 
