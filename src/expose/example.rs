@@ -141,6 +141,7 @@ fn orders_lock() -> LockView {
         renewal_period_seconds: Some(10.0),
         least_margin_ratio: Some(0.64),
         stall_budget_seconds: Some(19.5),
+        left_to_expire: false,
         counts: LockCounts {
             acquisitions: 4,
             renewals: 80,
@@ -204,6 +205,7 @@ fn flagged_lock() -> LockView {
         lost_seconds: None,
         held_seconds: None,
         remaining_seconds: Some(f64::NAN),
+        left_to_expire: true,
         signals: Signal::ALL.iter().map(|s| (*s, Some(false))).collect(),
         ..orders_lock()
     }

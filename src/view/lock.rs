@@ -78,6 +78,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         least_margin_ratio: lock.margins.least(now),
         stall_budget_seconds: lock
             .stall_budget(state.stores.get(&lock.store).and_then(Store::rtt), poll),
+        left_to_expire: lock.rules.ends_by_expiry || tenure.is_some_and(|t| t.shortened),
         counts: counts(state, lock),
         signals: Signal::ALL.iter().map(|s| (*s, lock.signals.get(*s))).collect(),
         rises: Signal::ALL.iter().map(|s| (*s, lock.signals.rises(*s))).collect(),

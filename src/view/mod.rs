@@ -193,6 +193,8 @@ pub struct LockView {
     pub least_margin_ratio: Option<f64>,
     /// Longest stall the lease survives.
     pub stall_budget_seconds: Option<f64>,
+    /// The lease is left to run out on purpose: a holder that has ended proves nothing.
+    pub left_to_expire: bool,
     /// Counters.
     pub counts: LockCounts,
     /// Each signal: up, down or not judged.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::sim::{Sim, rules, running};
+use crate::config::LockRules;
 use crate::derive::{Evidence, Signal};
 
 #[test]
@@ -98,11 +99,25 @@ fn a_holder_that_lets_go_by_shortening_released_it() {
     s.advance(1_000);
     s.acquire("w:1", 60_000);
     s.advance(3_000);
+    assert!(!s.lock().left_to_expire);
     s.renew("w:1", 2_000);
-    s.advance(5_000);
+    s.advance(1_000);
+    assert!(s.lock().left_to_expire, "it lets go: {:#?}", s.lock().transitions);
+    s.advance(4_000);
+    assert!(!s.lock().left_to_expire, "it is free");
     assert_eq!(s.ends(Evidence::Released), 1, "{:#?}", s.lock().transitions);
     assert_eq!(s.lock().counts.expired_under_holder.unwrap()[0].1, 0);
     s.assert_quiet();
+}
+
+#[test]
+fn a_lock_that_ends_by_expiry_is_always_left_to_expire() {
+    let mut s = Sim::new(500, None, LockRules { ends_by_expiry: true, ..rules() });
+    s.advance(1_000);
+    assert!(s.lock().left_to_expire);
+    s.acquire("w:1", 60_000);
+    s.advance(1_000);
+    assert!(s.lock().left_to_expire);
 }
 
 #[test]

@@ -77,6 +77,9 @@ families! { LOCKS:
         "Usual time between two renewals in seconds: the 90th percentile of the last 32. Absent until learned.";
     LEAST_MARGIN = Gauge Full "dlock_lease_least_margin_ratio" ["store", "lock"]
         "Least share of the lease, 0 to 1, that was left just before a renewal in the last hour.";
+    LEFT_TO_EXPIRE = Gauge Core "dlock_lease_left_to_expire" ["store", "lock"]
+        "1 while the lease is left to run out on purpose: the lock ends by expiry (config), or its holder shortened the \
+         lease to let go. That its holder has ended proves nothing then. Absent otherwise.";
     STALL_BUDGET = Gauge Core "dlock_lease_stall_budget_seconds" ["store", "lock"]
         "Longest pause of its holder, in seconds, that the lease survives by the lock's habit of renewing.";
     ACQUISITIONS = Counter Core "dlock_lock_acquisitions_total" ["store", "lock"]

@@ -40,6 +40,9 @@ fn add_info(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
     let source = lock.lease_source.map_or("", |s| s.as_str());
     sheet.add(&cat::INFO, [store, &lock.name, &lock.key, lock.format, source], 1.0);
     sheet.add_some(&cat::HELD, [store, &lock.name], lock.held.map(flag));
+    if lock.left_to_expire {
+        sheet.add(&cat::LEFT_TO_EXPIRE, [store, &lock.name], 1.0);
+    }
     if let Some((worker, evidence)) = &lock.previous {
         let labels = [store, &lock.name, worker, evidence.as_str()];
         sheet.add(&cat::PREVIOUS_HOLDER_INFO, labels, 1.0);

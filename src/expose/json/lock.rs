@@ -57,6 +57,7 @@ struct Lease<'a> {
     renewal_period_seconds: Option<f64>,
     least_margin_ratio: Option<f64>,
     stall_budget_seconds: Option<f64>,
+    left_to_expire: bool,
     remaining_by_replica: Vec<Remaining<'a>>,
 }
 
@@ -192,6 +193,7 @@ fn describe_lease(lock: &LockView, fresh: bool) -> Lease<'_> {
         renewal_period_seconds: lock.renewal_period_seconds,
         least_margin_ratio: lock.least_margin_ratio,
         stall_budget_seconds: lock.stall_budget_seconds,
+        left_to_expire: lock.left_to_expire,
         remaining_by_replica: lock
             .remaining_by_replica
             .iter()

@@ -85,6 +85,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             renewal_period_seconds: n[7],
             least_margin_ratio: n[8],
             stall_budget_seconds: n[9],
+            left_to_expire: n[9].is_none(),
             counts: LockCounts {
                 ends,
                 expired_under_holder,

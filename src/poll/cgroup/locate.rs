@@ -115,6 +115,10 @@ impl Tree {
         if path.components().chain(self.root.components()).any(|c| c == Component::ParentDir) {
             return Place::Foreign;
         }
+        // The kernel writes no other than absolute paths: a `.` of a relative one would count as a level of its own.
+        if !path.is_absolute() || !self.root.is_absolute() {
+            return Place::Unmounted;
+        }
         // What is left of a path is below the mount; an absolute rest would lead out of it.
         let inside = path.strip_prefix(&self.root).ok().filter(|p| p.is_relative());
         let Some(inside) = inside else { return Place::Unmounted };

@@ -32,6 +32,9 @@ fn a_part_of_the_tree_that_is_mounted_is_mapped() {
     assert_eq!(tree.place(b"/pod8"), Place::Unmounted);
     assert_eq!(tree.place(b"/"), Place::Unmounted);
     assert_eq!(Tree::mounted(mounts.cgroup1("freezer").unwrap()).place(b"/x"), Place::Foreign);
+    let rootless =
+        Mount { root: PathBuf::new(), ..mounts.cgroup2().expect("the first of them").clone() };
+    assert_eq!(Tree::mounted(&rootless).place(b"."), Place::Unmounted, "it is above the mount");
 }
 
 #[test]

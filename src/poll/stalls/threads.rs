@@ -105,7 +105,7 @@ impl Table {
             };
             if let Some(from) = &from {
                 rise.add(&seen.counters, &from.counters);
-                sum.add(&seen.counters, from);
+                sum.add(&seen.counters, from, is_running);
             }
             let unmoved = prior.filter(|p| !seen.counters.have_run(&p.counters));
             let still = unmoved.and_then(|p| p.runnable).filter(|_| is_running);
@@ -186,14 +186,16 @@ impl Default for Sum {
 }
 
 impl Sum {
-    fn add(&mut self, now: &Counters, from: &Prior) {
+    fn add(&mut self, now: &Counters, from: &Prior, is_running: bool) {
         let before = &from.counters;
         let waited = now.waited.saturating_sub(before.waited);
         let slices = now.slices.saturating_sub(before.slices);
         let ran = now.on_cpu.saturating_sub(before.on_cpu);
         self.most_waited = self.most_waited.max(waited);
-        // Waiting without a slice is a part of one wait, booked when the thread was moved to another queue.
-        self.mean_wait = self.mean_wait.max(waited / slices.max(1));
+        // Waiting without a slice is a part of one wait, booked when the thread was moved to another queue; where the
+        // thread waits still, there may be such a part beside those that have one.
+        let waits = if is_running && slices > 0 { slices.saturating_add(1) } else { slices.max(1) };
+        self.mean_wait = self.mean_wait.max(waited / waits);
         if waited > 0 || slices > 0 {
             match now.longest_wait {
                 Some(limit) => self.limit = self.limit.max(limit),

@@ -60,6 +60,12 @@ fn a_wait_booked_without_a_slice_is_one_wait() {
 }
 
 #[test]
+fn a_thread_that_waits_still_may_have_booked_one_part_more() {
+    let (_, each) = second(&[thread(1, 1, 50, 7)], &[running(thread(1, 1, 90, 8))]);
+    assert_eq!((each.most_waited, each.mean_wait), (ms(40), ms(20)));
+}
+
+#[test]
 fn threads_count_from_their_beginning_or_not_at_all() {
     let young = Seen { start_ticks: 1_010, ..thread(2, 20, 30, 3) };
     let (rise, each) = second(&[thread(1, 0, 0, 1)], &[thread(1, 0, 0, 1), young]);
