@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{LockRules, Pattern, TokenKind};
+use crate::config::{LockRules, Pattern};
 use crate::observe::lock::{Holding, Mode, Shape};
 use crate::observe::{Decoded, Owner, Token, label};
 
@@ -135,13 +135,7 @@ fn holding(raw: &[u8], count: u64, holder: Option<&Pattern>) -> Holding {
         pid,
         thread: text("thread"),
     };
-    Holding {
-        owner: Arc::new(owner),
-        count,
-        mode: Mode::Exclusive,
-        until: None,
-        taken_at: None,
-    }
+    Holding { owner: Arc::new(owner), count, mode: Mode::Exclusive, until: None, taken_at: None }
 }
 
 /// Bytes as they may be printed; none of nothing.

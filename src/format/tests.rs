@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::TokenKind;
 
 fn rules(format: Option<&str>, holder: Option<&str>) -> LockRules {
     LockRules {
@@ -86,9 +87,8 @@ fn the_config_may_say_that_it_is_an_owner() {
 #[test]
 fn the_holder_pattern_names_worker_host_and_pid() {
     let r = rules(None, Some(r"^(?P<worker>[^:]+):(?P<host>[^:]*):(?P<pid>-?\d+)"));
-    let owner = |v: &[u8]| {
-        read(Raw::String { bytes: v, full_len: v.len() }, &r).holders.remove(0).owner
-    };
+    let owner =
+        |v: &[u8]| read(Raw::String { bytes: v, full_len: v.len() }, &r).holders.remove(0).owner;
     let o = owner(b"orders-1:h\x01:4711:x");
     assert_eq!(o.worker.as_deref(), Some("orders-1"));
     assert_eq!(o.host.as_deref(), Some("h\\x01"));
@@ -122,10 +122,7 @@ fn redisson_owners_and_their_counts() {
 fn unread_types_have_a_shape_and_nobody() {
     let d = read(Raw::Unread(Shape::List), &rules(None, None));
     assert_eq!((d.shape, d.format, d.holders.len()), (Shape::List, "unknown", 0));
-    assert_eq!(
-        read(Raw::Unread(Shape::Zset), &rules(Some("redisson"), None)).format,
-        "redisson"
-    );
+    assert_eq!(read(Raw::Unread(Shape::Zset), &rules(Some("redisson"), None)).format, "redisson");
 }
 
 proptest! {

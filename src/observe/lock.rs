@@ -270,7 +270,7 @@ pub enum Shape {
 }
 
 /// One owner of a lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Holding {
     /// Who.
     pub owner: Arc<Owner>,

@@ -15,8 +15,8 @@ use std::time::Duration;
 pub use clock::{ChronyAddr, Clock, NodeClock};
 pub use list::{LiveList, MembersKind, Preset};
 pub use lock::{
-    Effects, FORMATS, Fencing, Group, LockConfig, LockKeys, LockRules, NameTemplate, ResourceSource,
-    SeriesTier, TokenKind,
+    Effects, FORMATS, Fencing, Group, LockConfig, LockKeys, LockRules, NameTemplate,
+    ResourceSource, SeriesTier, TokenKind,
 };
 pub use source::{HttpPart, RedisPart, Source, fill_worker};
 pub use store::{Password, RedisAddr, RedisUrl, Store, TlsFiles};

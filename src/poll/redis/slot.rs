@@ -197,12 +197,16 @@ impl Slot {
         // A string is the same value whichever command read it.
         let form = if form == Form::Long { Form::Text } else { form };
         let raw = Raw::String { bytes, full_len };
-        self.present(form, bytes, full_len, expiry, stamp, |w| format::decode(&w.key, raw, &w.rules))
+        self.present(form, bytes, full_len, expiry, stamp, |w| {
+            format::decode(&w.key, raw, &w.rules)
+        })
     }
 
     fn opaque(&mut self, kind: &[u8], shape: Shape, expiry: i64, stamp: Stamp) -> Found {
         let raw = Raw::Unread(shape);
-        self.present(Form::Opaque, kind, 0, expiry, stamp, |w| format::decode(&w.key, raw, &w.rules))
+        self.present(Form::Opaque, kind, 0, expiry, stamp, |w| {
+            format::decode(&w.key, raw, &w.rules)
+        })
     }
 
     /// `raw` is the whole reply to HGETALL, in which the fields of an unchanged small hash keep their order.
