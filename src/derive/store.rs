@@ -10,6 +10,7 @@ use super::holds::Holds;
 use super::host::StallRules;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
+use super::owners::OwnerIndex;
 use super::replica::{Compared, Sight};
 use super::rules::Rules;
 use super::tenure::{Marks, Seen};
@@ -17,6 +18,7 @@ use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
 use crate::config::LockRules;
+use crate::observe::lock::CompanionRead;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
@@ -48,6 +50,8 @@ pub struct Store {
     pub(super) parked_since: Option<Mono>,
     /// See `parked_since`, the end of the first sweep under the new id.
     pub(super) parked: HashMap<Arc<str>, Box<Lock>>,
+    /// Whom its owner index names.
+    pub owners: OwnerIndex,
     pub(super) pools: HashMap<usize, Holds>,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
@@ -71,6 +75,7 @@ impl Store {
             locks: BTreeMap::new(),
             parked_since: None,
             parked: HashMap::new(),
+            owners: OwnerIndex::default(),
             pools: HashMap::new(),
             dropped: Vec::new(),
             swept: None,
@@ -155,12 +160,20 @@ impl Store {
             let Some(lock) = self.locks.get_mut(&read.key) else { continue };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let (poll, clock) = (stalls.poll, &node.clock);
-            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls };
+            let owners = &self.owners;
+            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(&read.found, &c, workers, fx);
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
                 lock.counts.ends[Evidence::Unknown as usize] - unknown;
+        }
+    }
+
+    /// Takes what the keys beside a lock told.
+    pub fn companions(&mut self, read: &CompanionRead, fx: &mut Effects) {
+        if let Some(lock) = self.locks.get_mut(&read.key) {
+            lock.told_beside(read, fx);
         }
     }
 
@@ -243,7 +256,7 @@ impl Store {
     }
 
     fn longest_lease(&self) -> Duration {
-        let longest = self.locks.values().filter_map(|l| l.lease_seconds()).fold(0.0, f64::max);
+        let longest = self.locks.values().filter_map(|l| l.longest_lease()).fold(0.0, f64::max);
         Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
     }
 

@@ -78,7 +78,7 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
     let declared = rules.format.as_deref().and_then(|d| REGISTRY.iter().find(|f| f.name == d));
     if let Some(format) = declared {
         return (format.decode)(&Sight { is_declared: true, ..sight })
-            .map_or_else(|| Decoded::nobody(format.name, shape_of(raw)), |(_, decoded)| decoded);
+            .map_or_else(|| misfit(format, raw), |(_, decoded)| decoded);
     }
     let mut best: Option<(Fit, Decoded)> = None;
     let mut equals = Vec::new();
@@ -96,6 +96,11 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
         Some((_, decoded)) => Decoded { also_fits: equals, ..decoded },
         None => Decoded::nobody(undecided(raw), shape_of(raw)),
     }
+}
+
+/// A value that is none of the declared format's.
+fn misfit(format: &Format, raw: Raw<'_>) -> Decoded {
+    Decoded { misfit: true, ..Decoded::nobody(format.name, shape_of(raw)) }
 }
 
 /// Whether a key belongs to some lock without being one.

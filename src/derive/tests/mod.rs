@@ -3,6 +3,7 @@
 mod clock_views;
 mod clocks;
 mod ends;
+mod facts;
 mod liveness;
 mod renewal;
 mod review;
