@@ -166,7 +166,7 @@ impl State {
             Observation::Clock(r) => self.read_clock(r, fx),
             Observation::Companions(r) => {
                 if let Some(s) = self.stores.get_mut(&r.store) {
-                    s.companions(r, fx);
+                    s.companions(r, self.rules.stalls(), &mut self.workers, fx);
                 }
             }
             Observation::Owners(r) => {

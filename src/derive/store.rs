@@ -1,11 +1,12 @@
 //! One lock store: which node is the primary, where breaks lie, and its locks. Verdicts on a lock come only from the
 //! primary's reads.
 
+mod settle;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ends::After;
 use super::holds::Holds;
 use super::host::StallRules;
 use super::lock::{Lock, ReadContext, held_of};
@@ -13,14 +14,15 @@ use super::node::Node;
 use super::owners::OwnerIndex;
 use super::replica::{Compared, Sight};
 use super::rules::Rules;
-use super::tenure::{Marks, Seen};
+use super::tenure::Seen;
 use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
-use crate::config::LockRules;
 use crate::observe::lock::CompanionRead;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
+
+use settle::{marks, pool_of};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
@@ -142,15 +144,7 @@ impl Store {
         fx: &mut Effects,
     ) {
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
-        let facts = node.facts.as_ref();
-        let marks = Marks {
-            breaks: self.breaks,
-            failovers: self.failover_marks,
-            steps: node.clock.steps,
-            stepped_micros: node.clock.stepped_micros,
-            flushes: facts.and_then(|f| f.flushes),
-            evicted: facts.and_then(|f| f.evicted_keys),
-        };
+        let marks = marks(node, self.breaks, self.failover_marks);
         // Nothing about leases can be judged by a clock that stands still.
         if node.clock.is_standing() {
             return;
@@ -171,10 +165,24 @@ impl Store {
     }
 
     /// Takes what the keys beside a lock told.
-    pub fn companions(&mut self, read: &CompanionRead, fx: &mut Effects) {
-        if let Some(lock) = self.locks.get_mut(&read.key) {
-            lock.told_beside(read, fx);
+    pub fn companions(
+        &mut self,
+        read: &CompanionRead,
+        stalls: StallRules,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let Some(node) = self.primary.as_ref().and_then(|p| self.nodes.get(p)) else { return };
+        let Some(lock) = self.locks.get_mut(&read.key) else { return };
+        if node.clock.is_standing() {
+            return;
         }
+        let marks = marks(node, self.breaks, self.failover_marks);
+        let seen = Seen { span: read.span, time: read.time, marks };
+        let pool = self.pools.get(&pool_of(&lock.rules));
+        let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
+        let c = ReadContext { seen, offset: None, clock, poll, pool, stalls, owners };
+        lock.told_beside(read, &c, workers, fx);
     }
 
     /// The primary's tightest recent round trip.
@@ -232,29 +240,6 @@ impl Store {
         }
     }
 
-    fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
-        // Whether the server's clock was stepped or we stood still is known within two polls.
-        if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
-            return;
-        }
-        let after = After { flushes: facts.flushes, evicted: facts.evicted_keys };
-        for lock in self.locks.values_mut().filter(|l| !l.pending.is_empty()) {
-            for (evidence, held) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
-                if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
-                    *n += 1;
-                }
-                if lock.rules.pooled {
-                    let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
-                    self.pools.entry(pool_of(&lock.rules)).or_default().learn(
-                        held,
-                        own_end,
-                        facts.span.done,
-                    );
-                }
-            }
-        }
-    }
-
     fn longest_lease(&self) -> Duration {
         let longest = self.locks.values().filter_map(|l| l.longest_lease()).fold(0.0, f64::max);
         Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
@@ -291,9 +276,4 @@ impl Store {
             detail,
         });
     }
-}
-
-/// Locks of one config entry share their rules, and with them the pool of their holds.
-fn pool_of(rules: &Arc<LockRules>) -> usize {
-    Arc::as_ptr(rules) as usize
 }

@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
-use super::{Lock, Phase};
+use super::crowd::Shown;
+use super::share::Share;
+use super::{Lock, Phase, ReadContext};
 use crate::derive::fresh::is_fresh;
+use crate::derive::tenure::Seen;
 use crate::derive::wanted::{Effects, Weight};
-use crate::observe::lock::{CompanionRead, CompanionValue, Tells};
-use crate::observe::{Mono, ServerTime, Span, Token};
+use crate::derive::workers::Workers;
+use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Tells};
+use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 
 /// What keys beside a lock's own told last.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +22,12 @@ pub struct Beside {
     pub issued: Option<Issued>,
     /// The worker of the holder with this token.
     pub worker: Option<(Token, Arc<str>)>,
+    /// Since when expiries of single holders are waited for.
+    pub(super) asked: Option<Mono>,
+    /// The value whose holders' expiries are read beside it, and the key's own expiry.
+    pub(super) awaited: Option<(Arc<Decoded>, Expiry)>,
+    /// The read before the one that shows new holders.
+    pub(super) before: Option<Seen>,
     /// The library took note that the holder stalled: since the first read that showed it.
     pub stalled: Option<Mono>,
 }
@@ -44,7 +54,13 @@ pub struct Issued {
 
 impl Lock {
     /// Takes what keys beside the lock told.
-    pub fn told_beside(&mut self, read: &CompanionRead, fx: &mut Effects) {
+    pub fn told_beside(
+        &mut self,
+        read: &CompanionRead,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
         for (tells, value) in &read.told {
             match (tells, value) {
                 (Tells::Waiters, value) => {
@@ -63,6 +79,40 @@ impl Lock {
                 (Tells::Worker | Tells::HolderExpiry(_), _) => {}
             }
         }
+        let shown = self.shares_beside(read);
+        if !shown.is_empty() {
+            self.beside.asked = None;
+            self.read_members(shown, c, workers, fx);
+        }
+    }
+
+    /// What holders have whose expiry stands beside the key.
+    fn shares_beside(&self, read: &CompanionRead) -> Vec<Shown> {
+        let Some((value, _)) = &self.beside.awaited else { return Vec::new() };
+        // A key that was read meanwhile may have had other holders.
+        if self.seen.is_none_or(|seen| read.span.sent < seen.span.done) {
+            return Vec::new();
+        }
+        let told = read.told.iter().filter_map(|(tells, told)| match tells {
+            Tells::HolderExpiry(i) => Some((value.holders.get(usize::from(*i))?, told)),
+            _ => None,
+        });
+        told.filter_map(|(holding, told)| {
+            let expiry = match told {
+                CompanionValue::Until(Expiry::At(e)) if *e <= read.time => None,
+                CompanionValue::Until(expiry) => Some(*expiry),
+                CompanionValue::Missing => None,
+                _ => return None,
+            };
+            let share = expiry.map(|expiry| Share {
+                holding: Some(holding.clone()),
+                value: value.clone(),
+                expiry,
+                is_own: true,
+            });
+            Some((holding.owner.token.clone(), share))
+        })
+        .collect()
     }
 
     /// The name is that of the owner if the owner is still the same at the next read.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::crowd::MOST;
 use super::share::Share;
 use super::write::learn_largest;
 use super::{Lock, Phase, ReadContext, expired_under_index};
@@ -102,7 +103,7 @@ impl Lock {
             beat_looked: None,
             aligned: None,
         };
-        if after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
+        if next.is_own && after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
             learn_largest(&mut tenure, c.seen);
         }
         let who = tenure.seat.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
@@ -143,7 +144,9 @@ impl Lock {
             (Expiry::At(e), Some(l)) => Some(e.plus_micros(-l)),
             _ => None,
         });
-        if self.pending.len() >= MOST_PENDING {
+        // Of many holders each may end at once.
+        let most = MOST_PENDING + self.raised.as_ref().map_or(0, |_| MOST);
+        if self.pending.len() >= most {
             self.pending.remove(0);
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::share::is_shared;
 use super::{Lock, Phase, ReadContext};
 use crate::config::TokenKind;
 use crate::derive::replica::{Compared, Replica, Sight};
@@ -9,7 +10,7 @@ use crate::derive::tenure::{Overdue, Tenure};
 use crate::derive::wanted::Effects;
 use crate::derive::words::{DivergenceKind, Signal};
 use crate::observe::lock::Endless;
-use crate::observe::{Expiry, Found, Mono};
+use crate::observe::{Expiry, Found, Mono, Token};
 
 /// A missed renewal is shown at least this long.
 const OVERDUE_SHOWN: Duration = Duration::from_secs(60);
@@ -28,7 +29,6 @@ impl Lock {
         self.judge_overdue(c, fx);
         self.judge_endless(c, fx);
         self.judge_hold(c, fx);
-        self.judge_unheld(c, fx);
         self.align_reads(c, fx);
     }
 
@@ -116,7 +116,7 @@ impl Lock {
         self.signal(Signal::HeldTooLong, value, c.seen.span.done, detail, fx);
     }
 
-    fn judge_unheld(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+    pub(super) fn judge_unheld(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         if !self.rules.always_held {
             return;
         }
@@ -155,7 +155,7 @@ impl Lock {
         let soon = i64::try_from(c.poll.as_micros()).unwrap_or(i64::MAX).saturating_mul(3) / 2;
         let remaining = e.micros_since(c.seen.time);
         let aligned = Some((e, c.seen.marks.steps));
-        if remaining > soon.max(100_000) || tenure.aligned == aligned {
+        if !self.is_aligned || remaining > soon.max(100_000) || tenure.aligned == aligned {
             return;
         }
         tenure.aligned = aligned;
@@ -220,12 +220,18 @@ impl Lock {
     }
 }
 
-/// Owner token and E as replicas are compared by.
-pub fn held_of(found: &Found) -> Option<(Option<crate::observe::Token>, Expiry)> {
-    match found {
-        Found::Present { value, expiry } => {
-            Some((value.holders.first().map(|h| h.owner.token.clone()), *expiry))
-        }
-        _ => None,
+/// Owner token and E as replicas are compared by; of many holders all tokens together.
+pub fn held_of(found: &Found) -> Option<(Option<Token>, Expiry)> {
+    let Found::Present { value, expiry } = found else { return None };
+    if !is_shared(value) {
+        return Some((value.holders.first().map(|h| h.owner.token.clone()), *expiry));
     }
+    let mut all = Vec::new();
+    for holding in &value.holders {
+        let token = holding.owner.token.bytes();
+        all.extend((token.len() as u64).to_be_bytes());
+        all.extend(token);
+        all.extend(holding.until.map_or(0, |u| u.0).to_be_bytes());
+    }
+    Some((Some(Token::new(&all)), *expiry))
 }

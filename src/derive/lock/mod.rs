@@ -5,6 +5,7 @@
 
 mod beside;
 mod counts;
+mod crowd;
 mod end;
 mod holder;
 mod judge;
@@ -32,12 +33,13 @@ use super::replica::{Replica, Sight};
 use super::signals::Signals;
 use super::tenure::{Seen, Tenure};
 use super::wanted::{Effects, Wanted};
-use super::words::{Evidence, LeaseSource};
+use super::words::{Evidence, LeaseSource, Signal};
 use crate::config::LockRules;
 use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Mono, StoreId};
 pub use beside::{Beside, Issued, Waiters};
 pub use counts::{Counts, expired_under_index};
+pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
 
@@ -53,6 +55,8 @@ pub enum Phase {
     },
     /// Somebody holds it.
     Held(Box<Tenure>),
+    /// Several hold it, or could.
+    Shared(Box<Crowd>),
 }
 
 /// Something that happened.
@@ -121,6 +125,10 @@ pub struct Lock {
     pub timeline: VecDeque<Transition>,
     /// What keys beside its own told.
     pub beside: Beside,
+    /// Reads around its expiries are asked for.
+    is_aligned: bool,
+    /// While one of several holders stands in: signals that rose for it, and why.
+    raised: Option<Vec<(Signal, String)>>,
     /// Who waits, where the value itself shows it.
     pub waiters_inside: Option<Waiters>,
 }
@@ -173,6 +181,8 @@ impl Lock {
             flagged_at: None,
             timeline: VecDeque::new(),
             beside: Beside::default(),
+            is_aligned: true,
+            raised: None,
             waiters_inside: None,
         }
     }
@@ -192,10 +202,14 @@ impl Lock {
 
     /// The present tenures of all its holders.
     pub fn tenures(&self) -> impl Iterator<Item = &Tenure> {
-        self.tenure().into_iter()
+        let members = match &self.phase {
+            Phase::Shared(crowd) => crowd.members.as_slice(),
+            _ => &[],
+        };
+        self.tenure().into_iter().chain(members.iter().filter_map(|m| m.tenure()))
     }
 
-    /// The present tenure.
+    /// The present tenure of an exclusive lock, or of the holder that stands in.
     pub fn tenure(&self) -> Option<&Tenure> {
         match &self.phase {
             Phase::Held(t) => Some(t),

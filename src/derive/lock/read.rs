@@ -1,11 +1,13 @@
 //! One read of a lock's key: what it means for who holds it, and the order in which that is judged.
 
+use std::sync::Arc;
+
 use super::share::{Share, is_shared};
 use super::{Lock, Phase, ReadContext, Waiters};
 use crate::derive::wanted::Effects;
 use crate::derive::workers::Workers;
-use crate::observe::Found;
 use crate::observe::lock::{Decoded, Shape, Unreadable};
+use crate::observe::{Expiry, Found};
 
 impl Lock {
     /// Takes one read of the key on its primary.
@@ -30,28 +32,65 @@ impl Lock {
         self.unreadable = None;
         self.compare_replicas(found, c);
         self.count_waiters(found, c);
-        let share = match found {
+        match found {
             Found::Present { value, expiry } if self.is_lock_value(value) => {
                 if !value.holders.is_empty() {
                     self.value = Some(value.clone());
                 }
-                let share = self.only_share(value, *expiry, c.seen.time);
-                self.is_ownerless = value.holders.is_empty() && share.is_some();
-                share
+                self.read_value(value, *expiry, is_broken, c, workers, fx);
             }
             found => {
                 // An owner's key that names no owner any more: somebody wrote something else.
                 self.is_ownerless = matches!(found, Found::Present { .. });
-                None
+                if matches!(self.phase, Phase::Shared(_)) {
+                    self.read_crowd(Vec::new(), is_broken, c, workers, fx);
+                } else {
+                    self.follow(None, is_broken, c, workers, fx);
+                }
             }
-        };
-        self.follow(share, is_broken, c, workers, fx);
-        self.account_free(is_broken, c);
+        }
+        self.account_time(is_broken, c);
         self.seen = Some(c.seen);
+        if !matches!(self.phase, Phase::Shared(_)) {
+            self.judge_tenure(c, workers, fx);
+        }
+        self.judge_unheld(c, fx);
+        self.judge_replicas(c, fx);
+    }
+
+    fn read_value(
+        &mut self,
+        value: &Arc<Decoded>,
+        key: Expiry,
+        is_broken: bool,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        if is_shared(value) {
+            self.is_ownerless = false;
+            let shown = self.all_shares(value, key, c);
+            self.read_crowd(shown, is_broken, c, workers, fx);
+            return;
+        }
+        if matches!(self.phase, Phase::Shared(_)) {
+            self.read_crowd(Vec::new(), true, c, workers, fx);
+        }
+        let share = self.only_share(value, key, c.seen.time);
+        self.is_ownerless = value.holders.is_empty() && share.is_some();
+        self.follow(share, is_broken, c, workers, fx);
+    }
+
+    /// Judges what concerns one holder, or that there is none.
+    pub(super) fn judge_tenure(
+        &mut self,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
         self.judge_lease(c, fx);
         self.judge_holder_at_read(c, workers, fx);
         self.judge_stall(c.clock.rtt(), c.stalls, workers, c.seen.span.done, fx);
-        self.judge_replicas(c, fx);
     }
 
     /// Follows a holder from the read before to this one, in which it has `share`.
@@ -88,10 +127,13 @@ impl Lock {
     /// queue or a signal, not a lock; configured by its key, it is a lock whose holder is anonymous.
     fn is_lock_value(&self, value: &Decoded) -> bool {
         let is_declared = self.rules.format.is_some() && value.expiry_inside.is_some();
-        !value.holders.is_empty() || (self.rules.by_key && is_plain(value)) || is_declared
+        !value.holders.is_empty()
+            || value.waiters.is_some()
+            || (self.rules.by_key && is_plain(value))
+            || is_declared
     }
 
-    fn account_free(&mut self, is_broken: bool, c: &ReadContext<'_>) {
+    fn account_time(&mut self, is_broken: bool, c: &ReadContext<'_>) {
         let Some(seen) = self.seen.filter(|_| !is_broken) else { return };
         let passed = c.seen.span.done.secs_since(seen.span.done);
         match &self.phase {

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{Lock, Phase};
-use crate::observe::lock::{Decoded, Holding, Sharing};
+use super::crowd::Shown;
+use super::{Lock, Phase, ReadContext};
+use crate::observe::lock::{Companion, Decoded, Holding, Mode, Sharing, Tells};
 use crate::observe::{Expiry, Owner, ServerTime};
 
 /// What one holder has of a lock in one read.
@@ -43,6 +44,41 @@ pub(super) fn is_ahead(holding: &Holding, now: ServerTime) -> bool {
 }
 
 impl Lock {
+    /// What each holder has of a lock that several may hold. Where a holder's expiry is read beside the key, that has to
+    /// come first; if it does not come, all that is known is the key's, which they share.
+    pub(super) fn all_shares(
+        &mut self,
+        value: &Arc<Decoded>,
+        key: Expiry,
+        c: &ReadContext<'_>,
+    ) -> Vec<Shown> {
+        let now = c.seen.span.done;
+        let expiries = |c: &&Companion| matches!(c.tells, Tells::HolderExpiry(_));
+        let is_beside = |i: usize| {
+            let mut all = value.companions.iter().filter(expiries);
+            all.any(|c| c.tells == Tells::HolderExpiry(u16::try_from(i).unwrap_or(u16::MAX)))
+        };
+        let mut is_late = false;
+        if value.companions.iter().any(|c| expiries(&c)) {
+            let asked = *self.beside.asked.get_or_insert(now);
+            is_late = now.since(asked) > c.poll * 3 / 2;
+            self.beside.awaited = Some((value.clone(), key));
+        }
+        let live = value.holders.iter().enumerate().filter(|(_, h)| is_ahead(h, c.seen.time));
+        live.map(|(i, holding)| {
+            let token = holding.owner.token.clone();
+            if holding.until.is_none() && is_beside(i) && !is_late {
+                return (token, None);
+            }
+            // A writer is alone, and the key's expiry its own.
+            let is_own = holding.until.is_some() || matches!(holding.mode, Mode::Write);
+            let expiry = holding.until.map_or(key, Expiry::At);
+            let holding = Some(holding.clone());
+            (token, Some(Share { holding, value: value.clone(), expiry, is_own }))
+        })
+        .collect()
+    }
+
     /// The holder of an exclusive lock; `None` if its lease is over though the key is there. Should a value name several,
     /// the one that was seen before stays.
     pub(super) fn only_share(

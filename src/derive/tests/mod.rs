@@ -2,6 +2,7 @@
 
 mod clock_views;
 mod clocks;
+mod crowd;
 mod ends;
 mod facts;
 mod liveness;

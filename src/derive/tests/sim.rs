@@ -1,6 +1,7 @@
 //! A small world on invented time: a server with one lock key, a worker, and an exporter that polls both. Reads take
 //! one millisecond; wanted reads are made at their instants, as the pollers do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ pub struct Sim {
     pub beat: Option<u64>,
     /// The worker's process; `None` without a process source.
     pub process: Option<ProcessSeen>,
+    /// Those of single workers, where they are not like the others'.
+    pub processes: BTreeMap<String, ProcessSeen>,
     pub token_pid: Option<i32>,
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
@@ -155,6 +158,7 @@ impl Sim {
             beat_fails: false,
             beat: None,
             process: None,
+            processes: BTreeMap::new(),
             token_pid: None,
             rules: Arc::new(rules),
             cached: None,
@@ -439,6 +443,7 @@ impl Sim {
     fn read_process(&mut self) {
         let Some(seen) = self.process.clone() else { return };
         for worker in self.watched() {
+            let seen = self.processes.get(&*worker).unwrap_or(&seen);
             self.step(Observation::Process(ProcessRead {
                 worker,
                 token_pid: None,
