@@ -1,18 +1,56 @@
 //! Lock bytes to owner facts, one file per library family. Pure: no I/O, no clock. Bytes come from a server that anyone
 //! may write to, so nothing here trusts them: what is not known to be an owner is none.
+//!
+//! A new format is one file with a [`Format`] and one line in [`REGISTRY`]; the reference follows from it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{LockRules, Pattern, TokenKind};
-use crate::observe::lock::{Holding, Shape};
+use crate::config::{LockRules, Pattern};
+use crate::observe::lock::{Holding, Mode, Shape};
 use crate::observe::{Decoded, Owner, Token, label};
 
 pub mod redisson;
 pub mod string;
 
-/// The formats that a lock may declare.
-pub const NAMES: &[&str] = &[string::NAME, redisson::NAME];
+/// All formats. Of two that fit a value equally well the first gives it its name.
+pub static REGISTRY: &[&Format] = &[&redisson::FORMAT, &string::FORMAT];
+
+/// One library family.
+pub struct Format {
+    /// Its name: in the config, in `dlock_lock_info` and in the reference.
+    pub name: &'static str,
+    /// The libraries whose locks it reads, for the reference.
+    pub libraries: &'static str,
+    /// Decodes a value, and says how sure it is that it is one of its own. `None`: it is not.
+    pub decode: fn(&Sight<'_>) -> Option<(Fit, Decoded)>,
+    /// Whether a key belongs to a lock of this family without being one: a queue, a counter, a signal.
+    pub is_companion: fn(&[u8]) -> bool,
+}
+
+/// A value to be decoded, and what is known beside it.
+#[derive(Clone, Copy)]
+pub struct Sight<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// The value.
+    pub raw: Raw<'a>,
+    /// What the config says of the lock.
+    pub rules: &'a LockRules,
+    /// The config declares the format that is asked: whatever the value can mean in it, it means.
+    pub is_declared: bool,
+}
+
+/// How well a value fits a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// Nothing speaks against it.
+    Possible,
+    /// The shape of the value is what this family writes, and others may too.
+    Likely,
+    /// No other family writes that, under such a key.
+    Certain,
+}
 
 /// A value as the server gave it.
 #[derive(Clone, Copy, Debug)]
@@ -26,41 +64,66 @@ pub enum Raw<'a> {
     },
     /// All fields of a small hash with their values.
     Hash(&'a [(&'a [u8], &'a [u8])]),
-    /// A key that was not read because no format of this version knows its type.
+    /// All members of a small sorted set with their scores.
+    Zset(&'a [(&'a [u8], f64)]),
+    /// All members of a small set.
+    Set(&'a [&'a [u8]]),
+    /// A key that was not read: no format of this version knows its type, or it is too large for a lock.
     Unread(Shape),
 }
 
-/// Decodes a value. `hint` is the declared format; without it the lock's own rules are asked, then the bytes.
-pub fn decode(hint: Option<&str>, raw: Raw<'_>, rules: &LockRules) -> Decoded {
-    let declared = hint.or(rules.format.as_deref());
-    match raw {
-        Raw::String { bytes, full_len } => string::decode(declared, bytes, full_len, rules),
-        Raw::Hash(fields) => redisson::decode(fields, rules),
-        Raw::Unread(shape) => nobody(family(declared, shape), shape),
+/// Decodes a value: by the declared format if there is one, else by the one that fits best.
+pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
+    let sight = Sight { key, raw, rules, is_declared: false };
+    let declared = rules.format.as_deref().and_then(|d| REGISTRY.iter().find(|f| f.name == d));
+    if let Some(format) = declared {
+        return (format.decode)(&Sight { is_declared: true, ..sight })
+            .map_or_else(|| misfit(format, raw), |(_, decoded)| decoded);
     }
-}
-
-/// The format name to print for a value that has no owner.
-fn family(declared: Option<&str>, shape: Shape) -> &'static str {
-    let known = declared.and_then(|d| NAMES.iter().find(|n| **n == d));
-    match (known, shape) {
-        (Some(name), _) => name,
-        (None, Shape::Text | Shape::Binary | Shape::Number | Shape::Json | Shape::Empty) => {
-            string::NAME
+    let mut best: Option<(Fit, Decoded)> = None;
+    let mut equals = Vec::new();
+    for (fit, decoded) in REGISTRY.iter().filter_map(|f| (f.decode)(&sight)) {
+        match &best {
+            Some((known, _)) if fit < *known => {}
+            Some((known, _)) if fit == *known => equals.push(decoded.format),
+            _ => {
+                equals.clear();
+                best = Some((fit, decoded));
+            }
         }
-        (None, _) => "unknown",
+    }
+    match best {
+        Some((_, decoded)) => Decoded { also_fits: equals, ..decoded },
+        None => Decoded::nobody(undecided(raw), shape_of(raw)),
     }
 }
 
-/// A value that names no owner.
-fn nobody(format: &'static str, shape: Shape) -> Decoded {
-    Decoded {
-        shape,
-        format,
-        tokens: TokenKind::Reusable,
-        default_lease: None,
-        always_renews: None,
-        holders: Vec::new(),
+/// A value that is none of the declared format's.
+fn misfit(format: &Format, raw: Raw<'_>) -> Decoded {
+    Decoded { misfit: true, ..Decoded::nobody(format.name, shape_of(raw)) }
+}
+
+/// Whether a key belongs to some lock without being one.
+pub fn is_companion(key: &[u8]) -> bool {
+    REGISTRY.iter().any(|f| (f.is_companion)(key))
+}
+
+/// The format name to print for a value that no format claims.
+fn undecided(raw: Raw<'_>) -> &'static str {
+    match raw {
+        Raw::String { .. } => string::FORMAT.name,
+        _ => "unknown",
+    }
+}
+
+/// Key type and coarse shape.
+pub fn shape_of(raw: Raw<'_>) -> Shape {
+    match raw {
+        Raw::String { bytes, full_len } => string::shape_of(bytes, full_len),
+        Raw::Hash(_) => Shape::Hash,
+        Raw::Zset(_) => Shape::Zset,
+        Raw::Set(_) => Shape::Set,
+        Raw::Unread(shape) => shape,
     }
 }
 
@@ -68,15 +131,31 @@ fn nobody(format: &'static str, shape: Shape) -> Decoded {
 fn holding(raw: &[u8], count: u64, holder: Option<&Pattern>) -> Holding {
     let found = holder.and_then(|p| p.0.captures(raw));
     let group = |name| found.as_ref().and_then(|c| c.name(name)).map(|m| m.as_bytes());
-    let text = |name| {
-        group(name).filter(|b| !b.is_empty()).map(|b| Arc::<str>::from(label::text(b).as_str()))
+    let text = |name| group(name).and_then(printable);
+    let pid = group("pid").and_then(pid);
+    let owner = Owner {
+        token: Token::new(raw),
+        worker: text("worker"),
+        host: text("host"),
+        pid,
+        thread: text("thread"),
     };
-    let pid = group("pid")
-        .and_then(|b| std::str::from_utf8(b).ok())
-        .and_then(|t| t.parse().ok())
-        .filter(|pid: &i32| *pid > 0);
-    let owner = Owner { token: Token::new(raw), worker: text("worker"), host: text("host"), pid };
-    Holding { owner: Arc::new(owner), count }
+    Holding { owner: Arc::new(owner), count, mode: Mode::Exclusive, until: None, taken_at: None }
+}
+
+/// Bytes as they may be printed; none of nothing.
+fn printable(bytes: &[u8]) -> Option<Arc<str>> {
+    (!bytes.is_empty()).then(|| Arc::from(label::text(bytes).as_str()))
+}
+
+/// A process id.
+fn pid(bytes: &[u8]) -> Option<i32> {
+    std::str::from_utf8(bytes).ok()?.parse().ok().filter(|pid: &i32| *pid > 0)
+}
+
+/// A format without keys beside its locks.
+fn no_companion(_: &[u8]) -> bool {
+    false
 }
 
 /// Whether `text` has the shape of a UUID of any version.

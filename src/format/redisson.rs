@@ -1,38 +1,42 @@
 //! Redisson's RLock family: a hash whose fields are `<client uuid>:<thread id>` and whose values are hold counts. A hash
 //! with any other field (a read-write lock's `mode`, a multi-lock's expiries) is left alone: half an answer is a wrong one.
 
-use crate::config::{LockRules, TokenKind};
 use crate::observe::Decoded;
 use crate::observe::lock::{Holding, Shape};
 
-use super::{THIRTY_SECONDS, family, holding, is_uuid, nobody};
+use super::{Fit, Format, Raw, Sight, THIRTY_SECONDS, holding, is_uuid, no_companion};
 
-/// Its name in the registry.
-pub const NAME: &str = "redisson";
+/// Its entry in the registry.
+pub static FORMAT: Format = Format {
+    name: "redisson",
+    libraries: "Redisson RLock, RSpinLock",
+    decode,
+    is_companion: no_companion,
+};
 
-/// Decodes the fields of a hash.
-pub(super) fn decode(fields: &[(&[u8], &[u8])], rules: &LockRules) -> Decoded {
+fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
+    let Raw::Hash(fields) = sight.raw else { return None };
     let mut holders: Vec<Holding> = Vec::with_capacity(fields.len());
     for (field, value) in fields {
         match (is_owner(field), hold_count(value)) {
-            (true, Some(count)) => holders.push(holding(field, count, rules.holder.as_ref())),
-            _ => return nobody(family(rules.format.as_deref(), Shape::Hash), Shape::Hash),
+            (true, Some(count)) => {
+                holders.push(holding(field, count, sight.rules.holder.as_ref()));
+            }
+            _ => return None,
         }
     }
     if holders.is_empty() {
-        return nobody(family(rules.format.as_deref(), Shape::Hash), Shape::Hash);
+        return None;
     }
     holders.sort_by(|a, b| a.owner.token.bytes().cmp(b.owner.token.bytes()));
-    Decoded {
-        shape: Shape::OwnerHash,
-        format: NAME,
-        // A thread that takes the lock again writes the same field.
-        tokens: TokenKind::Reusable,
+    // A thread that takes the lock again writes the same field. Only locks taken without a lease time are renewed, and
+    // the hash does not tell which they are.
+    let decoded = Decoded {
         default_lease: Some(THIRTY_SECONDS),
-        // Only locks taken without a lease time are renewed, and the hash does not tell which they are.
-        always_renews: None,
         holders,
-    }
+        ..Decoded::nobody(FORMAT.name, Shape::OwnerHash)
+    };
+    Some((Fit::Certain, decoded))
 }
 
 /// `<uuid>:<thread id>`.

@@ -1,44 +1,44 @@
 //! Strings: the value is the owner's token. Says which libraries' tokens are new for each acquire, and which values are
 //! no owner at all: numbers, times, JSON, nothing. A declared `format: string` or a matching `holder` pattern overrules that.
 
-use crate::config::{LockRules, TokenKind};
+use crate::config::TokenKind;
 use crate::observe::Decoded;
 use crate::observe::lock::Shape;
 
-use super::{family, holding, nobody};
+use super::{Fit, Format, Raw, Sight, holding, no_companion};
 
-/// Its name in the registry.
-pub const NAME: &str = "string";
+/// Its entry in the registry.
+pub static FORMAT: Format = Format {
+    name: "string",
+    libraries: "anything that does `SET key token NX PX`",
+    decode,
+    is_companion: no_companion,
+};
 
-/// Decodes a string of which `bytes` is the beginning.
-pub(super) fn decode(
-    declared: Option<&str>,
-    bytes: &[u8],
-    full_len: usize,
-    rules: &LockRules,
-) -> Decoded {
+fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
+    let Raw::String { bytes, full_len } = sight.raw else { return None };
+    let rules = sight.rules;
     let shape = shape_of(bytes, full_len);
-    let named = rules.holder.as_ref().is_some_and(|p| p.0.is_match(bytes));
-    let owner = match shape {
+    let is_named = rules.holder.as_ref().is_some_and(|p| p.0.is_match(bytes));
+    let is_owner = match shape {
         Shape::Empty => false,
-        Shape::Text | Shape::Binary => declared.is_none_or(|d| d == NAME) || named,
-        _ => declared == Some(NAME) || named,
+        Shape::Text | Shape::Binary => true,
+        _ => sight.is_declared || is_named,
     };
-    if !owner {
-        return nobody(family(declared, shape), shape);
+    let decoded = Decoded::nobody(FORMAT.name, shape);
+    if !is_owner {
+        return Some((Fit::Possible, decoded));
     }
-    Decoded {
-        shape,
-        format: NAME,
+    let decoded = Decoded {
         tokens: token_kind(bytes, full_len),
-        default_lease: None,
-        always_renews: None,
         holders: vec![holding(bytes, 1, rules.holder.as_ref())],
-    }
+        ..decoded
+    };
+    Some((Fit::Possible, decoded))
 }
 
 /// What kind of bytes.
-fn shape_of(bytes: &[u8], full_len: usize) -> Shape {
+pub(super) fn shape_of(bytes: &[u8], full_len: usize) -> Shape {
     if full_len == 0 {
         return Shape::Empty;
     }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::TokenKind;
 
 fn rules(format: Option<&str>, holder: Option<&str>) -> LockRules {
     LockRules {
@@ -11,7 +12,12 @@ fn rules(format: Option<&str>, holder: Option<&str>) -> LockRules {
 }
 
 fn text(value: &[u8]) -> Decoded {
-    decode(None, Raw::String { bytes: value, full_len: value.len() }, &rules(None, None))
+    read(Raw::String { bytes: value, full_len: value.len() }, &rules(None, None))
+}
+
+/// By a key that says nothing.
+fn read(raw: Raw<'_>, rules: &LockRules) -> Decoded {
+    decode(b"k", raw, rules)
 }
 
 #[test]
@@ -59,20 +65,18 @@ fn binary_is_an_owner_and_a_cut_character_is_not_binary() {
     let d = text(b"\x00\xff\x01token");
     assert_eq!((d.shape, d.tokens, d.holders.len()), (Shape::Binary, TokenKind::Reusable, 1));
     let cut = Raw::String { bytes: "wörker-ü".as_bytes().split_last().unwrap().1, full_len: 900 };
-    let d = decode(None, cut, &rules(None, None));
+    let d = read(cut, &rules(None, None));
     assert_eq!((d.shape, d.tokens), (Shape::Text, TokenKind::Reusable));
 }
 
 #[test]
 fn the_config_may_say_that_it_is_an_owner() {
     let number = Raw::String { bytes: b"4711", full_len: 4 };
-    assert_eq!(decode(Some("string"), number, &rules(None, None)).holders.len(), 1);
-    assert_eq!(decode(None, number, &rules(Some("string"), None)).holders.len(), 1);
-    let d = decode(None, number, &rules(None, Some(r"^(?P<pid>\d+)$")));
+    assert_eq!(read(number, &rules(Some("string"), None)).holders.len(), 1);
+    let d = read(number, &rules(None, Some(r"^(?P<pid>\d+)$")));
     assert_eq!(d.holders[0].owner.pid, Some(4711));
     let json = br#"{"holder":"w\u00e9","host":"h1"}"#;
-    let d = decode(
-        None,
+    let d = read(
         Raw::String { bytes: json, full_len: json.len() },
         &rules(None, Some(r#""holder":"(?P<worker>[^"]+)","host":"(?P<host>[^"]+)""#)),
     );
@@ -83,9 +87,8 @@ fn the_config_may_say_that_it_is_an_owner() {
 #[test]
 fn the_holder_pattern_names_worker_host_and_pid() {
     let r = rules(None, Some(r"^(?P<worker>[^:]+):(?P<host>[^:]*):(?P<pid>-?\d+)"));
-    let owner = |v: &[u8]| {
-        decode(None, Raw::String { bytes: v, full_len: v.len() }, &r).holders.remove(0).owner
-    };
+    let owner =
+        |v: &[u8]| read(Raw::String { bytes: v, full_len: v.len() }, &r).holders.remove(0).owner;
     let o = owner(b"orders-1:h\x01:4711:x");
     assert_eq!(o.worker.as_deref(), Some("orders-1"));
     assert_eq!(o.host.as_deref(), Some("h\\x01"));
@@ -99,7 +102,7 @@ fn the_holder_pattern_names_worker_host_and_pid() {
 #[test]
 fn redisson_owners_and_their_counts() {
     let id: &[u8] = b"fac79ce7-2b1c-4f0e-8a3c-1d2e3f405162:47";
-    let d = decode(None, Raw::Hash(&[(id, b"2")]), &rules(None, None));
+    let d = read(Raw::Hash(&[(id, b"2")]), &rules(None, None));
     assert_eq!((d.shape, d.format, d.tokens), (Shape::OwnerHash, "redisson", TokenKind::Reusable));
     assert_eq!(d.default_lease, Some(Duration::from_secs(30)));
     assert_eq!((d.holders.len(), d.holders[0].count), (1, 2));
@@ -110,29 +113,26 @@ fn redisson_owners_and_their_counts() {
         &[(&b"a:1"[..], &b"1"[..])],
         &[],
     ] {
-        let d = decode(None, Raw::Hash(other), &rules(None, None));
+        let d = read(Raw::Hash(other), &rules(None, None));
         assert_eq!((d.shape, d.holders.len()), (Shape::Hash, 0));
     }
 }
 
 #[test]
 fn unread_types_have_a_shape_and_nobody() {
-    let d = decode(None, Raw::Unread(Shape::List), &rules(None, None));
+    let d = read(Raw::Unread(Shape::List), &rules(None, None));
     assert_eq!((d.shape, d.format, d.holders.len()), (Shape::List, "unknown", 0));
-    assert_eq!(
-        decode(Some("redisson"), Raw::Unread(Shape::Zset), &rules(None, None)).format,
-        "redisson"
-    );
+    assert_eq!(read(Raw::Unread(Shape::Zset), &rules(Some("redisson"), None)).format, "redisson");
 }
 
 proptest! {
     #[test]
     fn any_bytes_decode(bytes: Vec<u8>, more in 0usize..9, hint in proptest::option::of("string|redisson|x")) {
-        let r = rules(None, Some(r"(?P<worker>.)"));
-        let d = decode(hint.as_deref(), Raw::String { bytes: &bytes, full_len: bytes.len() + more }, &r);
+        let r = rules(hint.as_deref(), Some(r"(?P<worker>.)"));
+        let d = read(Raw::String { bytes: &bytes, full_len: bytes.len() + more }, &r);
         prop_assert!(d.holders.len() <= 1);
         let fields: Vec<(&[u8], &[u8])> = bytes.chunks(3).map(|c| (c, c)).collect();
-        decode(hint.as_deref(), Raw::Hash(&fields), &r);
+        read(Raw::Hash(&fields), &r);
     }
 
     #[test]
@@ -147,7 +147,7 @@ proptest! {
     fn a_redisson_field_round_trips(uuid in "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", thread: u32, n in 1u64..) {
         let field = format!("{uuid}:{thread}");
         let count = n.to_string();
-        let d = decode(None, Raw::Hash(&[(field.as_bytes(), count.as_bytes())]), &rules(None, None));
+        let d = read(Raw::Hash(&[(field.as_bytes(), count.as_bytes())]), &rules(None, None));
         prop_assert_eq!(d.holders[0].owner.token.bytes(), field.as_bytes());
         prop_assert_eq!(d.holders[0].count, n);
     }

@@ -53,6 +53,7 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
         max_workers: top.whole("max_workers").unwrap_or(1000),
         stores,
         workers: Arc::new(workers),
+        live_workers: Arc::new(Vec::new()),
         clocks: Arc::new(clocks),
         local_clock,
     };

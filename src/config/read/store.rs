@@ -57,6 +57,7 @@ pub(super) fn read(
         tls: tls(at, url.as_ref().map(|u| u.tls), "rediss://"),
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
+        owner_index: None,
         clocks: clocks?,
         locks,
         url: url?,

@@ -40,6 +40,7 @@ fn read(
         },
         process: at.table("process").and_then(|below| process(&below, several, &known.holders)),
         heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, several, known)),
+        claim: None,
         jvm: jvm(at),
     }
 }

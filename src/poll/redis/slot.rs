@@ -196,14 +196,16 @@ impl Slot {
     ) -> Found {
         // A string is the same value whichever command read it.
         let form = if form == Form::Long { Form::Text } else { form };
-        self.present(form, bytes, full_len, expiry, stamp, |rules| {
-            format::decode(None, Raw::String { bytes, full_len }, rules)
+        let raw = Raw::String { bytes, full_len };
+        self.present(form, bytes, full_len, expiry, stamp, |w| {
+            format::decode(&w.key, raw, &w.rules)
         })
     }
 
     fn opaque(&mut self, kind: &[u8], shape: Shape, expiry: i64, stamp: Stamp) -> Found {
-        self.present(Form::Opaque, kind, 0, expiry, stamp, |rules| {
-            format::decode(None, Raw::Unread(shape), rules)
+        let raw = Raw::Unread(shape);
+        self.present(Form::Opaque, kind, 0, expiry, stamp, |w| {
+            format::decode(&w.key, raw, &w.rules)
         })
     }
 
@@ -218,8 +220,8 @@ impl Slot {
                 fields.push((walk.bytes()?, walk.bytes()?));
             }
         }
-        Some(self.present(Form::Hash, raw, 0, expiry, stamp, |rules| {
-            format::decode(None, Raw::Hash(&fields), rules)
+        Some(self.present(Form::Hash, raw, 0, expiry, stamp, |w| {
+            format::decode(&w.key, Raw::Hash(&fields), &w.rules)
         }))
     }
 
@@ -230,7 +232,7 @@ impl Slot {
         full_len: usize,
         expiry: i64,
         stamp: Stamp,
-        decode: impl FnOnce(&crate::config::LockRules) -> Decoded,
+        decode: impl FnOnce(&WatchedKey) -> Decoded,
     ) -> Found {
         let known = self
             .cache
@@ -240,7 +242,7 @@ impl Slot {
             bytes: bytes.to_vec(),
             full_len,
             form,
-            decoded: Arc::new(decode(&self.watched.rules)),
+            decoded: Arc::new(decode(&self.watched)),
             expiry: None,
         });
         let expiry = match expiry {

@@ -175,6 +175,7 @@ mod tests {
             series: SeriesTier::Full,
             process: Some(process),
             heartbeat: None,
+            claim: None,
             jvm: crate::config::JvmMode::Auto,
         }
     }
