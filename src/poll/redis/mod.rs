@@ -3,16 +3,18 @@
 //!
 //! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`).
 //! * `node`: connects and reconnects; `session`: what is done over a connection, and when.
-//! * `sweep` with `slot`, `groups`, `batch`, `typing`, `refusal`, `memory`: how keys are read.
+//! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `refusal`, `memory`: how keys are read.
 //! * `facts`, `scan`, `parts`: the other reads.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
 //! Nothing here judges a lock, and no command that could write is ever sent.
 
 mod ability;
+mod asked;
 mod batch;
 mod blame;
 pub mod codec;
+mod collection;
 mod conn;
 mod context;
 mod dial;
