@@ -83,6 +83,17 @@ pub fn kind(form: Form) -> (&'static [u8], Shape) {
     }
 }
 
+/// The shape of a key that is not read, by what `TYPE` says.
+pub fn shape_of_type(kind: &[u8]) -> Shape {
+    match kind {
+        b"hash" => Shape::Hash,
+        b"zset" => Shape::Zset,
+        b"set" => Shape::Set,
+        b"list" => Shape::List,
+        _ => Shape::Other,
+    }
+}
+
 fn is_paired(members: &Walk<'_>) -> bool {
     matches!(members.clone().next(), Some(Item::Many(_)))
 }

@@ -2,16 +2,19 @@
 //! single reads are served in between.
 //!
 //! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`).
-//! * `node`: connects and reconnects; `session`: what is done over a connection, and when.
+//! * `node`: connects and reconnects; `session`, `after`: what is done over a connection, and when.
 //! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `refusal`, `memory`: how keys are read.
+//! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
 //! * `facts`, `scan`, `parts`: the other reads.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
 //! Nothing here judges a lock, and no command that could write is ever sent.
 
 mod ability;
+mod after;
 mod asked;
 mod batch;
+mod beside;
 mod blame;
 pub mod codec;
 mod collection;

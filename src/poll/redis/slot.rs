@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::batch::{Form, HEAD, MAX_ELEMENTS};
+use super::beside::Refused;
 use super::codec::{Item, Walk};
 use super::collection;
 use super::keys::WatchedKey;
@@ -36,6 +37,12 @@ pub struct Slot {
     pub crowded: Option<Mono>,
     /// Why it cannot be read, and since when.
     pub denied: Option<(Unreadable, Mono)>,
+    /// The last read said that it is there.
+    pub is_there: bool,
+    /// Its format has more to tell in other keys.
+    pub has_companions: bool,
+    /// Which of those were refused.
+    pub refused_beside: Refused,
     /// Since when every read has said that there is no such key.
     pub absent_since: Option<Mono>,
     cache: Option<Cached>,
@@ -83,6 +90,9 @@ impl Slot {
             huge: false,
             crowded: None,
             denied: None,
+            is_there: false,
+            has_companions: false,
+            refused_beside: Refused::default(),
             absent_since: None,
             cache: None,
         }
@@ -174,7 +184,7 @@ impl Slot {
                 return Some(Outcome::Retype);
             }
             (Form::Opaque, Item::Simple(kind), _) => {
-                self.opaque(kind, shape_of_type(kind), expiry, stamp)?
+                self.opaque(kind, collection::shape_of_type(kind), expiry, stamp)?
             }
             // MGET says nil for a key of another type, the others an error.
             (Form::Text, Item::Null, _) => return Some(Outcome::Retype),
@@ -186,6 +196,7 @@ impl Slot {
 
     /// Notes whether the key is there. True each time a found key was away for the whole of `retain`.
     pub fn note_absence(&mut self, read: &Found, span: Span, retain: Duration) -> bool {
+        self.is_there = matches!(read, Found::Present { .. });
         match (read, self.absent_since) {
             (Found::Absent, None) => self.absent_since = Some(span.done),
             (Found::Absent, Some(since)) => {
@@ -197,6 +208,13 @@ impl Slot {
             _ => self.absent_since = None,
         }
         false
+    }
+
+    /// What it showed last, if the last read showed that or that the key is gone; and whether somebody holds it.
+    pub fn last(&self) -> Option<(&Arc<Decoded>, bool)> {
+        let decoded = &self.cache.as_ref()?.decoded;
+        let is_known = self.is_there || self.absent_since.is_some();
+        is_known.then_some((decoded, self.is_there && !decoded.holders.is_empty()))
     }
 
     fn string(
@@ -270,19 +288,9 @@ impl Slot {
         };
         cache.expiry = expiry;
         let value = cache.decoded.clone();
+        self.has_companions = !value.companions.is_empty();
         self.cache = Some(cache);
         Some(Found::Present { value, expiry: expiry.map_or(Expiry::Never, Expiry::At) })
-    }
-}
-
-/// The shape of a key that is not read, by what `TYPE` says.
-pub fn shape_of_type(kind: &[u8]) -> Shape {
-    match kind {
-        b"hash" => Shape::Hash,
-        b"zset" => Shape::Zset,
-        b"set" => Shape::Set,
-        b"list" => Shape::List,
-        _ => Shape::Other,
     }
 }
 
