@@ -114,7 +114,9 @@ impl Sweeper {
         let due = |since: Mono| at_once || now.since(since) >= RETRY_REFUSED;
         let again = |slot: &Slot| match slot.form {
             Some(Form::Denied) => slot.denied.is_some_and(|(_, since)| due(since)),
-            Some(Form::Opaque) => slot.crowded.is_some_and(|since| now.since(since) >= RECOUNT),
+            Some(Form::Opaque) => {
+                slot.crowded.is_some_and(|since| at_once || now.since(since) >= RECOUNT)
+            }
             _ => false,
         };
         let retried: Vec<u32> = self
