@@ -131,7 +131,7 @@ async fn a_jobs_worker_and_its_stall_and_a_field_that_is_huge() {
     server.run::<()>(&["HSET", "bull:q:1", "pb", "mailer-7"]);
     server.run::<()>(&["HSET", "bull:q:2", "pb", &"x".repeat(20 << 20)]);
     server.run::<()>(&["SADD", "bull:q:stalled", "2"]);
-    let mut w = Watch::start(store(server.port, vec![many("bull:*", 100)]));
+    let mut w = Watch::start(store(server.port, vec![many("bull:*:lock", 100)]));
     let lock = |job: &str| format!("bull:q:{job}:lock");
     let one = told(&mut w, &lock("1"), |r| Some(r.told.clone())).await;
     assert_eq!(one, [(Tells::Worker, V::Text("mailer-7".into())), (Tells::Stalled, count(0))]);

@@ -14,7 +14,7 @@ fn symfony(n: usize) -> String {
 
 /// A token as Medallion's DistributedLock makes it.
 fn medallion(n: usize) -> String {
-    format!("host_{}_{n:032x}", n + 1)
+    format!("host_{}_{n:031x}a", n + 1)
 }
 
 fn value(found: &Found) -> Option<Arc<Decoded>> {
