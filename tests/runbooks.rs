@@ -57,7 +57,7 @@ fn a_release_by_hand_spares_another_owner() {
 }
 
 /// Alerts whose cause is there in the world below: they fire, or wait for their `for`.
-const ACTIVE: [&str; 32] = [
+const ACTIVE: [&str; 33] = [
     "DlockClockDown",
     "DlockClockUnsynchronized",
     "DlockExpiredUnderHolder",
@@ -66,6 +66,7 @@ const ACTIVE: [&str; 32] = [
     "DlockHoldCountCreep",
     "DlockHolderReplaced",
     "DlockHolderStale",
+    "DlockHolderUnexpected",
     "DlockHolderUnobserved",
     "DlockLeaseAbsurd",
     "DlockLeaseLapsesInUse",

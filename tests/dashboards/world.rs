@@ -54,7 +54,7 @@ stores:
     clocks: [{{ addr: '{address}', clock: host }}]
     locks:
       - {{ name: orders, key: 'lock:orders', lease: 3s, renewed: true, {holder} }}
-      - {{ name: billing, key: 'lock:billing', lease: 3s, token: per_acquire, {holder} }}
+      - {{ name: billing, key: 'lock:billing', lease: 3s, token: per_acquire, workers: [billing-1], {holder} }}
       - {{ name: payments, key: 'lock:payments', lease: 2s, token: per_acquire, {holder} }}
       - {{ name: reports, key: 'lock:reports', lease: 10s, renewed: true, max_hold: 2s, {holder} }}
       - {{ name: busy, key: 'lock:busy', lease: 300ms, {holder} }}

@@ -35,6 +35,7 @@ pub fn of_the_exporter(
         ("ages", "lease: 6s, "),
         ("again", "lease: 1s, "),
         ("mixed", ""),
+        ("stranger", "workers: [another-1], "),
     ]
     .map(|(name, more)| lock(name, more))
     .concat();

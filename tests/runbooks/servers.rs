@@ -62,7 +62,9 @@ pub fn worker(server: &RedisServer, lock: &str, lease: f64, renew: f64, separate
 
 /// Holds what nobody renews there: locks of one holder each, some of a pattern, and one of Redisson.
 pub fn hold_all(server: &RedisServer) {
-    for name in ["forever", "nightly", "mirror", "jvm", "cold", "far", "spare", "ages", "mixed"] {
+    let with_expiry =
+        ["nightly", "mirror", "jvm", "cold", "far", "spare", "ages", "mixed", "stranger"];
+    for name in with_expiry.into_iter().chain(["forever"]) {
         hold(server, name, if name == "forever" { &[] } else { &["PX", LONG] });
     }
     for number in ["1", "2", "3"] {

@@ -32,6 +32,7 @@ pub fn broken(m: &Metrics, frozen: bool) -> bool {
         && up("dlock_lease_lapses_in_use", &[("lock", "again")])
         && up("dlock_hold_count_creep", &[("lock", "nested")])
         && up("dlock_shape_unexpected", &[("lock", "mixed")])
+        && up("dlock_holder_unexpected", &[("lock", "stranger")])
         && up("dlock_replica_diverged", &[("lock", "mirror")])
         && (!frozen || up("dlock_worker_cgroup_frozen", &[("worker", "cold-1")]))
         && m.is("dlock_store_primaries", &[("store", "split")], 2.0)

@@ -66,7 +66,6 @@ impl World {
             ("batch-1", worker(&servers.main, "batch", 2.0, 0.5, separate)),
         ]);
         hold_all(&servers.main);
-        let nested = odd::take_and_never_let_go(&servers.main);
         for server in [&servers.split, &servers.jumped, &servers.halted] {
             hold(server, "lost", &["PX", LONG]);
         }
@@ -96,7 +95,7 @@ impl World {
             alertmanager,
             workers,
             sleepers,
-            _nested: nested,
+            _nested: odd::take_and_never_let_go(&servers.main),
             jvm,
             clock,
             servers,
@@ -237,6 +236,7 @@ impl World {
             "DlockLeaseAbsurd" => "ages",
             "DlockLeaseLapsesInUse" => "again",
             "DlockHoldCountCreep" => "nested",
+            "DlockHolderUnexpected" => "stranger",
             "DlockShapeUnexpected" => "mixed",
             "DlockHolderGcPause" => "jvm",
             "DlockHolderCgroupFrozen" => "cold",
