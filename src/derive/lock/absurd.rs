@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn an_extension_that_adds_up_is_rising_for_as_long_as_it_does() {
         let up = growth(2_000, (0..40).map(|k| (4_000 * k + 1_000, 10_000 + 1_500 * k)));
-        assert_eq!(up.iter().position(|u| *u), Some(5), "a look each 2 s hides that much");
-        assert!(up.iter().skip(5).all(|u| *u));
+        assert_eq!(up.iter().position(|u| *u), Some(RENEWALS));
+        assert!(up.iter().skip(RENEWALS).all(|u| *u));
     }
 
     proptest! {

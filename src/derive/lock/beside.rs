@@ -157,6 +157,7 @@ impl Lock {
 fn number(value: &CompanionValue) -> Option<u64> {
     match value {
         CompanionValue::Number(n) => u64::try_from(*n).ok(),
+        CompanionValue::Text(text) => text.parse().ok(),
         _ => None,
     }
 }

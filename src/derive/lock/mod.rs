@@ -13,6 +13,7 @@ mod expected;
 mod holder;
 mod judge;
 mod lapses;
+mod merged;
 mod named;
 mod read;
 mod shape;
