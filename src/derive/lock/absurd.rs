@@ -57,7 +57,7 @@ impl Growth {
             return false;
         };
         let length = configured.or(self.first.map(|l| l as f64 / 1e6)).unwrap_or_default();
-        self.bounds.len() > RENEWALS && (now - before) as f64 / 1e6 > GROWTH * length
+        self.bounds.len() > RENEWALS && now.saturating_sub(*before) as f64 / 1e6 > GROWTH * length
     }
 }
 
