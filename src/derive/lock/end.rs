@@ -110,6 +110,7 @@ impl Lock {
             process_looked: None,
             beat_looked: None,
             aligned: None,
+            due_asked: None,
             growth: Growth::default(),
             creep: Creep::default(),
         };

@@ -344,6 +344,10 @@ proptest! {
             prop_assert!(lock.holders.len() <= 64);
             prop_assert_eq!(lock.holders.len() as u64 + lock.holders_beyond, live);
             prop_assert_eq!(lock.held, Some(live > 0));
+            // A poll, one here, and at most three for each lease: around its end, and when a renewal is missed.
+            let leases = lock.counts.acquisitions + lock.counts.renewals + lock.holders_beyond;
+            let polls = 2 * (s.ms - 1_000_000) / poll + step + 2;
+            prop_assert!(s.reads <= polls + 4 * leases + 4 * most, "{} reads", s.reads);
         }
         s.vanish();
         s.advance(10_000);

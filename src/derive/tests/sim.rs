@@ -40,6 +40,8 @@ pub struct Sim {
     pub shows: Option<(Arc<Decoded>, Option<i64>)>,
     /// What is read beside the key after it.
     pub beside: Vec<(Tells, CompanionValue)>,
+    /// Reads of the key so far.
+    pub reads: u64,
     pub poll_ms: u64,
     next_poll: u64,
     wanted: Vec<(u64, Wanted)>,
@@ -146,6 +148,7 @@ impl Sim {
             key: None,
             shows: None,
             beside: vec![],
+            reads: 0,
             poll_ms,
             next_poll: 1_000_000,
             wanted: vec![],
@@ -336,6 +339,7 @@ impl Sim {
     }
 
     pub fn read_key(&mut self) {
+        self.reads += 1;
         if self.is_down {
             self.connection += 1;
             self.step(Observation::NodeFailed(NodeFailed {
