@@ -141,6 +141,8 @@ pub struct Tenure {
     /// The E for which reads around the expiry were asked, and the steps of the server's clock until then: another step
     /// makes it come at another instant of ours.
     pub aligned: Option<(ServerTime, u64)>,
+    /// The instant of an overdue renewal for which a read was asked.
+    pub due_asked: Option<Mono>,
     /// How long its lease was after each of the last renewals.
     pub growth: Growth,
     /// Its lowest hold counts.

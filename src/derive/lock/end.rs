@@ -79,6 +79,7 @@ impl Lock {
             let name = self.name_of(o, c);
             workers.attach(o, name, (self.store, self.key), c.seen.span.done, fx)
         });
+        self.was_named |= seat.worker.is_some();
         let mut tenure = Tenure {
             owner,
             seat,
@@ -109,6 +110,7 @@ impl Lock {
             process_looked: None,
             beat_looked: None,
             aligned: None,
+            due_asked: None,
             growth: Growth::default(),
             creep: Creep::default(),
         };

@@ -63,7 +63,11 @@ impl Lock {
             if tenure.overdue.is_none() && c.seen.span.sent > due {
                 tenure.overdue = Some(Overdue { since: now });
                 missed = Some(c.seen.span.sent.secs_since(written));
-            } else if tenure.overdue.is_none() && due < now.plus(c.poll.mul_f64(1.2)) {
+            } else if tenure.overdue.is_none()
+                && due < now.plus(c.poll.mul_f64(1.2))
+                && tenure.due_asked.is_none_or(|asked| !is_close(asked, due))
+            {
+                tenure.due_asked = Some(due);
                 self.want_read(due.plus(Duration::from_millis(2)), fx);
             }
         }
@@ -201,6 +205,11 @@ impl Lock {
             || worst.map(|(a, k)| format!("{a} differs: {}", k.as_str())).unwrap_or_default();
         self.signal(Signal::ReplicaDiverged, value, now, detail, fx);
     }
+}
+
+/// Whether two instants are the same but for what a look more taught of the lease.
+fn is_close(a: Mono, b: Mono) -> bool {
+    a.secs_since(b).abs() < 0.005
 }
 
 /// Owner token and E as replicas are compared by; of many holders all tokens together.

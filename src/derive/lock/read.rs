@@ -75,11 +75,11 @@ impl Lock {
             self.read_crowd(shown, is_broken, c, workers, fx);
             return;
         }
-        if matches!(self.phase, Phase::Shared(_)) {
-            self.read_crowd(Vec::new(), true, c, workers, fx);
-        }
         let share = self.only_share(value, key, c.seen.time);
         self.is_ownerless = value.holders.is_empty() && share.is_some();
+        if matches!(self.phase, Phase::Shared(_)) {
+            self.leave_crowd(share.as_ref(), is_broken, c, workers, fx);
+        }
         self.follow(share, is_broken, c, workers, fx);
     }
 
@@ -152,10 +152,11 @@ impl Lock {
 
     /// Remembers how many wait as far as the value itself shows; once it did, its absence shows that nobody does.
     fn count_waiters(&mut self, found: &Found, c: &ReadContext<'_>) {
-        let count = match found {
+        let shown = match found {
             Found::Present { value, .. } => value.waiters,
-            _ => self.waiters_inside.map(|_| 0),
+            _ => None,
         };
+        let count = shown.or(self.waiters_inside.map(|_| 0));
         self.waiters_inside = count.map(|count| Waiters { count, span: c.seen.span });
     }
 }

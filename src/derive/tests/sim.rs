@@ -40,6 +40,8 @@ pub struct Sim {
     pub shows: Option<(Arc<Decoded>, Option<i64>)>,
     /// What is read beside the key after it.
     pub beside: Vec<(Tells, CompanionValue)>,
+    /// Reads of the key so far.
+    pub reads: u64,
     pub poll_ms: u64,
     next_poll: u64,
     wanted: Vec<(u64, Wanted)>,
@@ -146,6 +148,7 @@ impl Sim {
             key: None,
             shows: None,
             beside: vec![],
+            reads: 0,
             poll_ms,
             next_poll: 1_000_000,
             wanted: vec![],
@@ -266,7 +269,11 @@ impl Sim {
         self.beat = Some(self.beat.unwrap_or(0) + 1);
     }
 
-    fn expire(&mut self) {
+    pub fn rules(&self) -> &LockRules {
+        &self.rules
+    }
+
+    pub fn expire(&mut self) {
         let now = self.server_ms();
         if self.shows.as_ref().and_then(|(_, e)| *e).is_some_and(|e| now > e) {
             self.shows = None;
@@ -332,6 +339,7 @@ impl Sim {
     }
 
     pub fn read_key(&mut self) {
+        self.reads += 1;
         if self.is_down {
             self.connection += 1;
             self.step(Observation::NodeFailed(NodeFailed {
@@ -352,15 +360,7 @@ impl Sim {
                 Found::Present { value: self.decode(&k), expiry: expiry(k.expiry_ms) }
             }
         };
-        self.step(Observation::Batch(BatchRead {
-            node: node(),
-            connection: self.connection,
-            span: self.span(),
-            time: ServerTime::from_ms(self.server_ms()),
-            role: Role::Master,
-            offset: Some(self.ms),
-            reads: vec![KeyRead { key: KEY, found }],
-        }));
+        self.batch(KeyRead { key: KEY, found });
         if !self.beside.is_empty() {
             let sent = self.now().plus(Duration::from_micros(1_100));
             self.step(Observation::Companions(Box::new(CompanionRead {
@@ -370,6 +370,39 @@ impl Sim {
                 time: ServerTime::from_ms(self.server_ms()).plus_micros(1_300),
                 told: self.beside.clone(),
             })));
+        }
+    }
+
+    fn batch(&mut self, read: KeyRead) {
+        self.step(Observation::Batch(BatchRead {
+            node: node(),
+            connection: self.connection,
+            span: self.span(),
+            time: ServerTime::from_ms(self.server_ms()),
+            role: Role::Master,
+            offset: Some(self.ms),
+            reads: vec![read],
+        }));
+    }
+
+    /// So many other locks of the same entry were held once each, for leases of this length.
+    pub fn siblings(&mut self, count: u32, lease_ms: i64) {
+        for n in 1..=count {
+            let (key, lock) = (KeyId(n), Arc::from(format!("sibling-{n}")));
+            self.step(Observation::KeyWatched(KeyWatched {
+                store: STORE,
+                key,
+                key_text: "sibling".into(),
+                lock,
+                rules: self.rules.clone(),
+            }));
+            let until = Expiry::At(ServerTime::from_ms(self.server_ms() + 500 + lease_ms));
+            let held = Found::Present { value: Arc::new(held_by("sibling")), expiry: until };
+            for found in [Found::Absent, held, Found::Absent] {
+                self.batch(KeyRead { key, found });
+                self.advance(500);
+            }
+            self.advance(self.poll_ms);
         }
     }
 
@@ -530,14 +563,20 @@ impl Sim {
     }
 
     pub fn assert_quiet(&self) {
-        for s in [
-            Signal::HolderStale,
-            Signal::RenewalAfterLostLiveness,
-            Signal::RenewalOverdue,
-            Signal::LeaseWithoutTtl,
-            Signal::HeldTooLong,
-        ] {
-            assert_eq!(self.rises(s), 0, "{} rose: {:#?}", s.as_str(), self.lock().transitions);
-        }
+        self.assert_raised(&[]);
+    }
+
+    /// No signal rose but these, which may have.
+    pub fn assert_quiet_but(&self, signals: &[Signal]) {
+        let rose = |s: &&Signal| self.rises(**s) > 0 && !signals.contains(s);
+        let rose: Vec<&Signal> = Signal::ALL.iter().filter(rose).collect();
+        assert!(rose.is_empty(), "{rose:?}: {:#?}", self.lock().transitions);
+    }
+
+    /// These signals rose, and no other.
+    pub fn assert_raised(&self, signals: &[Signal]) {
+        let rose: Vec<Signal> =
+            Signal::ALL.iter().copied().filter(|s| self.rises(*s) > 0).collect();
+        assert_eq!(rose, signals, "{:#?}", self.lock().transitions);
     }
 }
