@@ -12,10 +12,12 @@ pub mod lane;
 pub mod mounts;
 pub mod part;
 pub mod process;
+pub mod readings;
 pub mod redis;
 pub mod residents;
 pub mod source;
 pub mod stalls;
+mod tally;
 mod tls;
 pub mod workers;
 
