@@ -1,31 +1,177 @@
 //! Lock bytes to owner facts, one file per library family. Pure: no I/O, no clock. Bytes come from a server that anyone
 //! may write to, so nothing here trusts them: what is not known to be an owner is none.
 //!
-//! A new format is one file with a [`Format`] and one line in [`REGISTRY`]; the reference follows from it.
+//! A new format is one file with a [`Format`] and one line in [`REGISTRY`]; the reference follows from it. How that is
+//! done is shown in `developing.md`, what there is in `formats.md`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{LockRules, Pattern};
-use crate::observe::lock::{Holding, Mode, Shape};
-use crate::observe::{Decoded, Owner, Token, label};
+use crate::config::{LockRules, TokenKind};
+use crate::observe::Decoded;
+use crate::observe::lock::{Endless, Shape, Sharing};
 
+pub mod bsm_redislock;
+pub mod bullmq;
+mod detect;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod holder;
+pub mod jedis_lock;
+pub mod json;
+pub mod laravel;
+pub mod medallion;
+pub mod node_redlock;
+pub mod python_redis_lock;
+pub mod quartz;
+pub mod redbeat;
+pub mod redis_lock_rs;
+pub mod redis_py;
+pub mod redis_semaphore;
 pub mod redisson;
+pub mod redisson_multilock;
+pub mod redisson_rwlock;
+pub mod redisson_semaphore;
+pub mod redlock;
+pub mod redlock_net;
+pub mod redsync;
+pub mod reference;
+pub mod rslock;
+pub mod rueidislock;
+pub mod shedlock;
+pub mod sidekiq;
+pub mod spring;
 pub mod string;
+pub mod symfony;
+mod value;
 
-/// All formats. Of two that fit a value equally well the first gives it its name.
-pub static REGISTRY: &[&Format] = &[&redisson::FORMAT, &string::FORMAT];
+pub use detect::{decode, is_companion, shape_of};
 
-/// One library family.
+/// All formats. Of several that fit a value equally well the first gives it its name, so those that claim least come
+/// first.
+pub static REGISTRY: &[&Format] = &[
+    &string::FORMAT,
+    &redlock::FORMAT,
+    &redlock_net::FORMAT,
+    &redis_lock_rs::SINGLE,
+    &redis_lock_rs::MULTI,
+    &spring::FORMAT,
+    &redis_semaphore::MUTEX,
+    &redis_semaphore::PERMITS,
+    &quartz::FORMAT,
+    &jedis_lock::FORMAT,
+    &redis_py::FORMAT,
+    &redbeat::FORMAT,
+    &python_redis_lock::FORMAT,
+    &node_redlock::FORMAT,
+    &redsync::FORMAT,
+    &bsm_redislock::FORMAT,
+    &rslock::FORMAT,
+    &rueidislock::FORMAT,
+    &laravel::CACHE,
+    &laravel::OVERLAP,
+    &laravel::UNIQUE,
+    &laravel::SCHEDULE,
+    &shedlock::FORMAT,
+    &bullmq::FORMAT,
+    &sidekiq::UNIQUE_JOBS,
+    &sidekiq::ENTERPRISE,
+    &medallion::MUTEX,
+    &medallion::READERS,
+    &medallion::SEMAPHORE,
+    &symfony::FORMAT,
+    &redisson::FORMAT,
+    &redisson_rwlock::FORMAT,
+    &redisson_multilock::FORMAT,
+    &redisson_semaphore::FORMAT,
+    &json::FORMAT,
+];
+
+/// Holders of one lock that are told apart; a value with more members than that is left alone.
+pub const MAX_HOLDERS: usize = 256;
+
+/// Companions of one lock.
+pub const MAX_COMPANIONS: usize = 8;
+
+/// One library family: how its locks are read, and what is known of all of them.
+#[derive(Clone, Copy)]
 pub struct Format {
     /// Its name: in the config, in `dlock_lock_info` and in the reference.
     pub name: &'static str,
     /// The libraries whose locks it reads, for the reference.
     pub libraries: &'static str,
-    /// Decodes a value, and says how sure it is that it is one of its own. `None`: it is not.
+    /// The type of its keys.
+    pub kind: Kind,
+    /// What its keys are called, for the reference.
+    pub key: &'static str,
+    /// What its values look like, for the reference.
+    pub value: &'static str,
+    /// Whether tokens are new for each acquire, where it is certain that they are this family's.
+    pub tokens: TokenKind,
+    /// The lease length that it uses unless told otherwise.
+    pub default_lease: Option<Duration>,
+    /// The longest renewal period as a share of the lease, where it always renews by itself.
+    pub always_renews: Option<f64>,
+    /// What renews it, for the reference.
+    pub renewal: &'static str,
+    /// Whether more than one may hold it at once.
+    pub sharing: Sharing,
+    /// What it means that a key has no expiry.
+    pub endless: Endless,
+    /// Its locks are left to run out.
+    pub ends_by_expiry: bool,
+    /// The keys beside its locks, for the reference.
+    pub companions: &'static str,
+    /// Decodes a value of its type, and says how sure it is that it is one of its own. `None`: it is not.
     pub decode: fn(&Sight<'_>) -> Option<(Fit, Decoded)>,
     /// Whether a key belongs to a lock of this family without being one: a queue, a counter, a signal.
     pub is_companion: fn(&[u8]) -> bool,
+}
+
+/// What most formats have in common, to begin one with.
+const PLAIN: Format = Format {
+    name: "",
+    libraries: "",
+    kind: Kind::String,
+    key: "any",
+    value: "",
+    tokens: TokenKind::Reusable,
+    default_lease: None,
+    always_renews: None,
+    renewal: "by the application, if at all",
+    sharing: Sharing::Exclusive,
+    endless: Endless::Abnormal,
+    ends_by_expiry: false,
+    companions: "",
+    decode: |_| None,
+    is_companion: |_| false,
+};
+
+impl Format {
+    /// A value of this format, as far as the format says; the holders are to be added.
+    fn decoded(&self, shape: Shape) -> Decoded {
+        Decoded {
+            tokens: self.tokens,
+            default_lease: self.default_lease,
+            always_renews: self.always_renews,
+            sharing: self.sharing,
+            endless: self.endless,
+            ends_by_expiry: self.ends_by_expiry,
+            ..Decoded::nobody(self.name, shape)
+        }
+    }
+}
+
+/// Types of keys that locks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A string.
+    String,
+    /// A hash.
+    Hash,
+    /// A sorted set.
+    Zset,
+    /// A set.
+    Set,
 }
 
 /// A value to be decoded, and what is known beside it.
@@ -71,99 +217,6 @@ pub enum Raw<'a> {
     /// A key that was not read: no format of this version knows its type, or it is too large for a lock.
     Unread(Shape),
 }
-
-/// Decodes a value: by the declared format if there is one, else by the one that fits best.
-pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
-    let sight = Sight { key, raw, rules, is_declared: false };
-    let declared = rules.format.as_deref().and_then(|d| REGISTRY.iter().find(|f| f.name == d));
-    if let Some(format) = declared {
-        return (format.decode)(&Sight { is_declared: true, ..sight })
-            .map_or_else(|| Decoded::nobody(format.name, shape_of(raw)), |(_, decoded)| decoded);
-    }
-    let mut best: Option<(Fit, Decoded)> = None;
-    let mut equals = Vec::new();
-    for (fit, decoded) in REGISTRY.iter().filter_map(|f| (f.decode)(&sight)) {
-        match &best {
-            Some((known, _)) if fit < *known => {}
-            Some((known, _)) if fit == *known => equals.push(decoded.format),
-            _ => {
-                equals.clear();
-                best = Some((fit, decoded));
-            }
-        }
-    }
-    match best {
-        Some((_, decoded)) => Decoded { also_fits: equals, ..decoded },
-        None => Decoded::nobody(undecided(raw), shape_of(raw)),
-    }
-}
-
-/// Whether a key belongs to some lock without being one.
-pub fn is_companion(key: &[u8]) -> bool {
-    REGISTRY.iter().any(|f| (f.is_companion)(key))
-}
-
-/// The format name to print for a value that no format claims.
-fn undecided(raw: Raw<'_>) -> &'static str {
-    match raw {
-        Raw::String { .. } => string::FORMAT.name,
-        _ => "unknown",
-    }
-}
-
-/// Key type and coarse shape.
-pub fn shape_of(raw: Raw<'_>) -> Shape {
-    match raw {
-        Raw::String { bytes, full_len } => string::shape_of(bytes, full_len),
-        Raw::Hash(_) => Shape::Hash,
-        Raw::Zset(_) => Shape::Zset,
-        Raw::Set(_) => Shape::Set,
-        Raw::Unread(shape) => shape,
-    }
-}
-
-/// One owner whose token is `raw`, with what the lock's `holder` pattern finds in it.
-fn holding(raw: &[u8], count: u64, holder: Option<&Pattern>) -> Holding {
-    let found = holder.and_then(|p| p.0.captures(raw));
-    let group = |name| found.as_ref().and_then(|c| c.name(name)).map(|m| m.as_bytes());
-    let text = |name| group(name).and_then(printable);
-    let pid = group("pid").and_then(pid);
-    let owner = Owner {
-        token: Token::new(raw),
-        worker: text("worker"),
-        host: text("host"),
-        pid,
-        thread: text("thread"),
-    };
-    Holding { owner: Arc::new(owner), count, mode: Mode::Exclusive, until: None, taken_at: None }
-}
-
-/// Bytes as they may be printed; none of nothing.
-fn printable(bytes: &[u8]) -> Option<Arc<str>> {
-    (!bytes.is_empty()).then(|| Arc::from(label::text(bytes).as_str()))
-}
-
-/// A process id.
-fn pid(bytes: &[u8]) -> Option<i32> {
-    std::str::from_utf8(bytes).ok()?.parse().ok().filter(|pid: &i32| *pid > 0)
-}
-
-/// A format without keys beside its locks.
-fn no_companion(_: &[u8]) -> bool {
-    false
-}
-
-/// Whether `text` has the shape of a UUID of any version.
-fn is_uuid(text: &[u8]) -> bool {
-    text.len() == 36
-        && text.iter().enumerate().all(|(i, b)| match i {
-            8 | 13 | 18 | 23 => *b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
-}
-
-/// Lease that Redisson and others use unless told otherwise.
-const THIRTY_SECONDS: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

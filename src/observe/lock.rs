@@ -179,13 +179,24 @@ pub enum CompanionPart {
     /// A hash field.
     Field(Arc<[u8]>),
     /// How many elements the list, set or sorted set has.
-    Count,
+    Count(Elements),
     /// How many members of the sorted set have a score, in milliseconds, ahead of the server's clock.
     CountAhead,
     /// Whether it is there, and until when.
     Expiry,
     /// Whether the set has this member.
     Contains(Arc<[u8]>),
+}
+
+/// The type of a key whose elements are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// A list.
+    List,
+    /// A set.
+    Set,
+    /// A sorted set.
+    Zset,
 }
 
 /// What a companion tells of its lock.
@@ -223,7 +234,7 @@ pub struct CompanionRead {
 pub enum CompanionValue {
     /// There is none.
     Missing,
-    /// A number, or a count.
+    /// A number, or a count; 1 or 0 for a member that is in its set or not.
     Number(i64),
     /// Text, made printable.
     Text(Arc<str>),

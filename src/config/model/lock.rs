@@ -5,8 +5,44 @@ use std::time::Duration;
 
 use super::{Pattern, Source};
 
-/// Lock formats that can be named in `format`; `auto` detects them.
-pub const FORMATS: &[&str] = &["string", "redisson"];
+/// Lock formats that can be named in `format`; `auto` detects them. The names of the registry in `format`, in its order.
+pub const FORMATS: &[&str] = &[
+    "string",
+    "redlock",
+    "redlock-net",
+    "redis-lock-rs",
+    "redis-lock-rs-multi",
+    "spring-integration",
+    "redis-semaphore",
+    "redis-semaphore-permits",
+    "quartz",
+    "jedis-lock",
+    "redis-py",
+    "redbeat",
+    "python-redis-lock",
+    "node-redlock",
+    "redsync",
+    "bsm-redislock",
+    "rslock",
+    "rueidislock",
+    "laravel",
+    "laravel-overlap",
+    "laravel-unique",
+    "laravel-schedule",
+    "shedlock",
+    "bullmq",
+    "sidekiq-unique-jobs",
+    "sidekiq-enterprise",
+    "medallion",
+    "medallion-readers",
+    "medallion-semaphore",
+    "symfony",
+    "redisson",
+    "redisson-rwlock",
+    "redisson-multilock",
+    "redisson-semaphore",
+    "json",
+];
 
 /// One entry of a store's `locks`.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,8 @@
 //! Against a real redis-server.
 
 mod acl;
+mod beside;
+mod collections;
 mod failure;
 mod memory;
 mod nodes;
