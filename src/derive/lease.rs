@@ -47,7 +47,7 @@ impl LeaseHistory {
             let default = i64::try_from(tenure.value.default_lease?.as_micros()).ok()?;
             // More was left than the format's default: it was taken for a length of its own.
             match tenure.expiry {
-                Expiry::At(e) if e.micros_since(tenure.first.time) > default => {
+                Expiry::At(e) if tenure.is_own && e.micros_since(tenure.first.time) > default => {
                     Some((e.micros_since(tenure.first.time), LeaseSource::Learned))
                 }
                 _ => Some((default, LeaseSource::Format)),

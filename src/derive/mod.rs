@@ -22,6 +22,7 @@ pub mod lock;
 pub mod loss;
 pub mod margin;
 pub mod node;
+pub mod owners;
 pub mod pause;
 pub mod polls;
 pub mod process;

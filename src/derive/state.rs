@@ -164,10 +164,17 @@ impl State {
             }
             Observation::Jvm(r) => self.jvm(r, fx),
             Observation::Clock(r) => self.read_clock(r, fx),
-            Observation::Companions(_)
-            | Observation::Owners(_)
-            | Observation::Source(_)
-            | Observation::List(_) => {}
+            Observation::Companions(r) => {
+                if let Some(s) = self.stores.get_mut(&r.store) {
+                    s.companions(r, self.rules.stalls(), &mut self.workers, fx);
+                }
+            }
+            Observation::Owners(r) => {
+                if let Some(s) = self.stores.get_mut(&r.store) {
+                    s.owners.learn(r);
+                }
+            }
+            Observation::Source(_) | Observation::List(_) => {}
             Observation::HostClock(r) => {
                 self.host_clock.read(r, fx);
                 self.settle_steps(r.span.done, fx);
@@ -198,7 +205,7 @@ impl State {
         for w in self.workers.by_name.values_mut() {
             w.holds.retain(|(s, _), _| *s != id);
         }
-        self.workers.dropped.retain(|(s, _), ()| *s != id);
+        self.workers.dropped.retain(|(s, _), _| *s != id);
     }
 
     fn retire(&mut self, now: Mono, fx: &mut Effects) {

@@ -31,8 +31,8 @@ pub struct Worker {
     pub cpu: CpuTime,
     /// Pids that tokens of it name, with their host and when last seen.
     pub tokens: BTreeMap<i32, (Option<Arc<str>>, Mono)>,
-    /// Locks it holds, with the pid that the token names.
-    pub holds: BTreeMap<(StoreId, KeyId), Option<i32>>,
+    /// Locks it holds, with the pid that each token of it names: it may hold a semaphore several times.
+    pub holds: BTreeMap<(StoreId, KeyId), Vec<Option<i32>>>,
     /// When it last held anything.
     pub last_held: Mono,
     /// Whether it was ever seen to hold something.
@@ -87,7 +87,7 @@ impl Worker {
 
     /// Whether a token with this pid holds a lock.
     pub fn is_held_by(&self, pid: i32) -> bool {
-        self.holds.values().any(|p| *p == Some(pid))
+        self.holds.values().flatten().any(|p| *p == Some(pid))
     }
 
     /// The processes that stand for the holder whose token names this pid.

@@ -116,7 +116,21 @@ fn node(addr: &str, role: &'static str) -> NodeView {
 }
 
 fn holder(worker: &str, liveness: Liveness) -> HolderView {
-    HolderView { worker: worker.into(), fingerprint: "0123456789ab".into(), count: 1, liveness }
+    HolderView {
+        worker: worker.into(),
+        fingerprint: "0123456789ab".into(),
+        count: 1,
+        mode: Mode::Exclusive,
+        liveness,
+        lost_seconds: None,
+        remaining_seconds: None,
+        held_seconds: 0.0,
+        renewal_age_seconds: None,
+        taken_at: None,
+        host: None,
+        pid: None,
+        beat_age_seconds: None,
+    }
 }
 
 fn orders_lock() -> LockView {
@@ -130,6 +144,9 @@ fn orders_lock() -> LockView {
         fresh: true,
         held: Some(true),
         holders: vec![holder("orders-1", Liveness::Frozen)],
+        holders_beyond: 0,
+        limit: None,
+        waiters: Some(2),
         previous: Some(("orders-2".into(), Evidence::Released)),
         held_seconds: Some(93.0),
         held_since_timestamp: Some(1_789_999_907.0),
@@ -150,6 +167,7 @@ fn orders_lock() -> LockView {
             ends: Evidence::ALL.iter().map(|e| (*e, 1)).collect(),
             expired_under_holder: Some(vec![(Liveness::Stopped, 1)]),
             free_seconds: 12.5,
+            waiting_seconds: Some(7.5),
         },
         signals: Signal::ALL
             .iter()

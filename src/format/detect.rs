@@ -16,7 +16,7 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
     let declared = rules.format.as_deref().or(pointed);
     if let Some(format) = declared.and_then(|d| REGISTRY.iter().find(|f| f.name == d)) {
         return ask(format, &Sight { is_declared: true, ..sight })
-            .map_or_else(|| Decoded::nobody(format.name, shape_of(raw)), |(_, decoded)| decoded);
+            .map_or_else(|| misfit(format, raw), |(_, decoded)| decoded);
     }
     let mut best: Option<(Fit, Decoded)> = None;
     for (fit, decoded) in REGISTRY.iter().filter_map(|f| ask(f, &sight)) {
@@ -27,6 +27,11 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
         }
     }
     best.map_or_else(|| Decoded::nobody("unknown", shape_of(raw)), |(_, decoded)| decoded)
+}
+
+/// A value that is none of the declared format's.
+fn misfit(format: &Format, raw: Raw<'_>) -> Decoded {
+    Decoded { misfit: true, ..Decoded::nobody(format.name, shape_of(raw)) }
 }
 
 /// A format's answer. It is not asked for a value of another type than its own.

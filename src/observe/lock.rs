@@ -111,6 +111,8 @@ pub struct Decoded {
     pub ends_by_expiry: bool,
     /// Who waits for it, as far as the value itself shows.
     pub waiters: Option<u64>,
+    /// The config declares this format, and the value is none of its.
+    pub misfit: bool,
     /// Other formats that the value fits as well: its format's name is a guess then.
     pub also_fits: Vec<&'static str>,
     /// Other keys that tell more of this lock: read after it, not in the same transaction.
@@ -132,6 +134,7 @@ impl Decoded {
             expiry_inside: None,
             ends_by_expiry: false,
             waiters: None,
+            misfit: false,
             also_fits: Vec::new(),
             companions: Vec::new(),
         }

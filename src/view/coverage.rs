@@ -1,9 +1,12 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
+use std::sync::Arc;
+
+use super::holder::Holder;
 use super::{Aspect, BlindReason, LockView, clock, host_coverage};
 use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
-use crate::derive::lock::{Judged, Lock, Phase};
+use crate::derive::lock::Lock;
 use crate::derive::store::Store;
 use crate::derive::worker::Worker;
 use crate::derive::{Liveness, State};
@@ -53,7 +56,7 @@ pub(super) fn configured(blind: &[(Aspect, BlindReason)]) -> Vec<(Aspect, BlindR
 pub(super) fn judge(
     state: &State,
     lock: &Lock,
-    judged: Option<Judged>,
+    holders: &[Holder<'_>],
     now: Mono,
 ) -> Vec<(Aspect, BlindReason)> {
     let mut lost = Vec::new();
@@ -73,16 +76,25 @@ pub(super) fn judge(
     {
         lost.push((Aspect::Clock, reason));
     }
-    // What is known of its holder is of before.
-    let Phase::Held(tenure) = &lock.phase else { return lost };
+    // What is known of its holders is of before.
     if lock.unreadable.is_some() {
         return lost;
     }
-    holder(state, lock, judged, now, &mut lost);
-    let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
-    if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
+    for h in holders {
+        holder(state, lock, h, now, &mut lost);
+    }
+    let is_unknown = |h: &&Holder<'_>| {
+        let is_expected =
+            lock.rules.renewed == Some(true) || h.tenure.value.always_renews.is_some();
+        let poll = state.rules.poll_interval;
+        is_expected && !h.tenure.shortened && lock.overdue_after(h.tenure, poll).is_none()
+    };
+    if holders.iter().any(|h| is_unknown(&h)) {
         lost.push((Aspect::Renewals, BlindReason::NoHistory));
     }
+    // Of several holders the same may be said once for each.
+    lost.sort();
+    lost.dedup();
     lost
 }
 
@@ -120,13 +132,13 @@ pub(super) fn source_reason(reason: FailReason) -> BlindReason {
 fn holder(
     state: &State,
     lock: &Lock,
-    judged: Option<Judged>,
+    holder: &Holder<'_>,
     now: Mono,
     lost: &mut Vec<(Aspect, BlindReason)>,
 ) {
-    let Some(tenure) = lock.tenure() else { return };
-    let Some(name) = &tenure.worker else {
-        let reason = if state.workers.is_dropped((lock.store, lock.key)) {
+    let (tenure, before) = (holder.tenure, lost.len());
+    let Some(name) = tenure.worker() else {
+        let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
         } else if lock.rules.holder.is_some() && tenure.owner.is_some() {
@@ -158,8 +170,9 @@ fn holder(
         lost.push((Aspect::Stall, reason));
     }
     // Its sources can be read, and have yet to say something of this tenure.
-    let is_told = lost.iter().any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
-    if !is_told && judged.is_none_or(|j| j.liveness == Liveness::Unknown) {
+    let mut own = lost.iter().skip(before);
+    let is_told = own.any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
+    if !is_told && holder.judged.liveness == Liveness::Unknown {
         let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
         lost.push((aspect, BlindReason::NoHistory));
     }
@@ -199,13 +212,13 @@ fn process(worker: &Worker, group: &WorkerGroup, pid: Option<i32>) -> Option<Bli
 
 /// Whether the liveness of a lock's holders can be seen at all, as far as the config goes.
 pub(super) fn can_see_holder(state: &State, lock: &Lock) -> bool {
-    match lock.tenure() {
-        Some(t) => t.worker.as_ref().is_some_and(|w| {
-            state
-                .workers
-                .with_group(w)
-                .is_some_and(|(_, g, _)| g.heartbeat.is_some() || g.process.is_some())
-        }),
+    let is_seen = |w: &Arc<str>| {
+        let found = state.workers.with_group(w);
+        found.is_some_and(|(_, g, _)| g.heartbeat.is_some() || g.process.is_some())
+    };
+    let mut tenures = lock.tenures().peekable();
+    match tenures.peek() {
+        Some(_) => tenures.any(|t| t.worker().is_some_and(is_seen)),
         None => lock.rules.holder.is_some() && !state.rules.groups.is_empty(),
     }
 }

@@ -4,6 +4,7 @@
 mod build;
 mod clock;
 mod coverage;
+mod holder;
 mod host;
 mod host_coverage;
 mod lock;
@@ -23,6 +24,7 @@ pub use crate::derive::{
     LivenessSource, Signal, StallSource,
 };
 use crate::observe::Mono;
+pub use crate::observe::lock::Mode;
 use crate::observe::node::FailReason;
 
 /// Everything that is known at one instant. Ages are seconds on the observer's clock as of `taken`.
@@ -168,6 +170,12 @@ pub struct LockView {
     pub held: Option<bool>,
     /// Who holds it now.
     pub holders: Vec<HolderView>,
+    /// Holders beyond those that are followed one by one.
+    pub holders_beyond: u64,
+    /// How many may hold it at once, of a semaphore.
+    pub limit: Option<u64>,
+    /// How many wait, where the format shows it.
+    pub waiters: Option<u64>,
     /// Who held it before, and how that ended.
     pub previous: Option<(Arc<str>, Evidence)>,
     /// Age of the present tenure.
@@ -236,8 +244,26 @@ pub struct HolderView {
     pub fingerprint: String,
     /// Hold count.
     pub count: u64,
+    /// In what way it holds.
+    pub mode: Mode,
     /// Its liveness.
     pub liveness: Liveness,
+    /// Since liveness was lost.
+    pub lost_seconds: Option<f64>,
+    /// What is left of its lease; none where it never ends.
+    pub remaining_seconds: Option<f64>,
+    /// Age of its tenure.
+    pub held_seconds: f64,
+    /// Since its last renewal or the acquisition; none where several share one expiry.
+    pub renewal_age_seconds: Option<f64>,
+    /// When it was acquired as its token states it, seconds since the epoch on the holder's clock.
+    pub taken_at: Option<f64>,
+    /// Host and pid that its token names.
+    pub host: Option<Arc<str>>,
+    /// See `host`.
+    pub pid: Option<i32>,
+    /// Since its last beat.
+    pub beat_age_seconds: Option<f64>,
 }
 
 /// Counters of a lock.
@@ -258,6 +284,8 @@ pub struct LockCounts {
     pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
     /// Seconds free.
     pub free_seconds: f64,
+    /// Seconds with at least one waiter; `None` where the format never showed any.
+    pub waiting_seconds: Option<f64>,
 }
 
 /// Something that happened to a lock.

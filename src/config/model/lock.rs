@@ -93,8 +93,8 @@ pub struct LockRules {
     pub token: Option<TokenKind>,
     /// Whether something renews it; learned if absent.
     pub renewed: Option<bool>,
-    /// The lease runs out on its own when the work is done, nobody releases it.
-    pub ends_by_expiry: bool,
+    /// The lease runs out on its own when the work is done, nobody releases it. Overrules the format's own answer.
+    pub ends_by_expiry: Option<bool>,
     /// Which series it has.
     pub series: SeriesTier,
     /// Somebody should always hold it.

@@ -159,7 +159,7 @@ fn rules(
             _ => TokenKind::PerAcquire,
         }),
         renewed: at.switch("renewed"),
-        ends_by_expiry: at.one_of("ends") == Some("by_expiry"),
+        ends_by_expiry: at.one_of("ends").map(|ends| ends == "by_expiry"),
         series,
         always_held: at.one_of("expect") == Some("always_held"),
         holder: holder::read(at, holders),

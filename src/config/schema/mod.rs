@@ -139,7 +139,7 @@ pub(in crate::config) static LOCK: Section = Section {
         key("max_hold", Duration("10ms", YEAR), ""),
         key("token", OneOf(&["per_acquire", "reusable"], &[]), ""),
         key("renewed", Switch, ""),
-        key("ends", OneOf(&["by_release", "by_expiry"], &[]), "by_release"),
+        key("ends", OneOf(&["by_release", "by_expiry"], &[]), "the format's"),
         key(
             "series",
             OneOf(&["full", "core", "flagged"], &[]),

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
+use super::crowd::MOST;
+use super::share::Share;
 use super::write::learn_largest;
-use super::{Lock, Next, Phase, ReadContext, expired_under_index};
+use super::{Lock, Phase, ReadContext, expired_under_index};
 use crate::derive::ends::{After, PendingEnd};
 use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Weight};
 use crate::derive::words::{Evidence, Liveness, Signal};
-use crate::derive::workers::Workers;
+use crate::derive::workers::{Seat, Workers};
+use crate::observe::lock::Mode;
 use crate::observe::{Expiry, Mono, ServerTime};
 
 /// Ends that may wait at once; more than one or two means that the node gives no facts.
@@ -18,7 +21,7 @@ impl Lock {
     /// The owner seen before is not there (any more), and `next`, if any, is.
     pub(super) fn change_owner(
         &mut self,
-        next: Option<Next>,
+        next: Option<Share>,
         is_broken: bool,
         c: &ReadContext<'_>,
         workers: &mut Workers,
@@ -26,7 +29,8 @@ impl Lock {
     ) {
         match std::mem::replace(&mut self.phase, Phase::Unseen) {
             Phase::Held(tenure) => {
-                let liveness = self.judged_liveness(&tenure, workers, c.seen.span.done);
+                let judged = self.judged(&tenure, workers, c.seen.span.done);
+                let liveness = (judged.liveness, judged.lost_since());
                 self.end_tenure(*tenure, next.as_ref(), is_broken, liveness, c, workers, fx);
             }
             Phase::Free { since } if next.is_none() => {
@@ -43,20 +47,17 @@ impl Lock {
 
     fn begin_tenure(
         &mut self,
-        next: Next,
+        next: Share,
         is_broken: bool,
         c: &ReadContext<'_>,
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        let (owner, count, value, expiry) = next;
+        let (count, expiry, owner) = (next.count(), next.expiry, next.owner().cloned());
         let after = self.seen.filter(|_| !is_broken);
         // Held at our first look: it was acquired before we came.
         if self.seen.is_some() {
             self.counts.acquisitions += 1;
-        }
-        if owner.is_some() {
-            self.value = Some(value.clone());
         }
         if let Some(o) = &owner {
             for p in &mut self.pending {
@@ -67,14 +68,18 @@ impl Lock {
                 p.has_returned |= is_early && p.token.as_ref() == Some(&o.token) && !is_broken;
             }
         }
-        let worker = owner
-            .as_ref()
-            .and_then(|o| workers.attach(o, (self.store, self.key), c.seen.span.done, fx));
+        let seat = owner.as_ref().map_or_else(Seat::default, |o| {
+            let name = self.name_of(o, c);
+            workers.attach(o, name, (self.store, self.key), c.seen.span.done, fx)
+        });
         let mut tenure = Tenure {
             owner,
-            worker,
-            value,
+            seat,
+            mode: next.holding.as_ref().map_or(Mode::Exclusive, |h| h.mode),
+            taken_at: next.holding.as_ref().and_then(|h| h.taken_at),
+            value: next.value,
             count,
+            is_own: next.is_own,
             first: c.seen,
             begun_after: after.map(|s| s.span.done),
             last: c.seen,
@@ -98,10 +103,10 @@ impl Lock {
             beat_looked: None,
             aligned: None,
         };
-        if after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
+        if next.is_own && after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
             learn_largest(&mut tenure, c.seen);
         }
-        let who = tenure.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
+        let who = tenure.seat.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
         self.phase = Phase::Held(Box::new(tenure));
         let what = if self.seen.is_some() { "acquired" } else { "found_held" };
         self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);
@@ -111,7 +116,7 @@ impl Lock {
     fn end_tenure(
         &mut self,
         tenure: Tenure,
-        next: Option<&Next>,
+        next: Option<&Share>,
         is_broken: bool,
         liveness: (Liveness, Option<Mono>),
         c: &ReadContext<'_>,
@@ -134,19 +139,21 @@ impl Lock {
             }
             _ => None,
         };
-        workers.release(tenure.worker.as_ref(), (self.store, self.key), c.seen.span.done);
-        let successor_at = next.and_then(|(_, _, _, e)| match (e, lease) {
+        workers.release(&tenure.seat, (self.store, self.key), c.seen.span.done);
+        let successor_at = next.and_then(|s| match (s.expiry, lease) {
             (Expiry::At(e), Some(l)) => Some(e.plus_micros(-l)),
             _ => None,
         });
-        if self.pending.len() >= MOST_PENDING {
+        // Of many holders each may end at once.
+        let most = MOST_PENDING + self.raised.as_ref().map_or(0, |_| MOST);
+        if self.pending.len() >= most {
             self.pending.remove(0);
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }
         self.pending.push(PendingEnd {
             token: tenure.owner.as_ref().map(|o| o.token.clone()),
             kind,
-            worker: tenure.worker.clone().unwrap_or_else(|| "".into()),
+            worker: tenure.seat.worker.clone().unwrap_or_else(|| "".into()),
             last: tenure.last,
             gone: c.seen,
             is_absent: next.is_none() && !self.is_ownerless,
@@ -154,7 +161,7 @@ impl Lock {
             expiry: tenure.expiry,
             successor_at,
             shortened: tenure.shortened,
-            ends_by_expiry: self.rules.ends_by_expiry,
+            ends_by_expiry: self.rules.ends_by_expiry.unwrap_or(tenure.value.ends_by_expiry),
             liveness: liveness.0,
             held,
             has_returned: false,

@@ -39,24 +39,14 @@ impl Judged {
 }
 
 impl Lock {
-    /// Liveness of a tenure's holder, and since when it is lost.
-    pub(super) fn judged_liveness(
-        &self,
-        tenure: &Tenure,
-        workers: &Workers,
-        now: Mono,
-    ) -> (Liveness, Option<Mono>) {
-        let judged = self.judge(tenure, workers, now);
-        (judged.liveness, judged.lost_since())
-    }
-
     /// Liveness of the present holder by all its sources.
-    pub fn holder(&self, workers: &Workers, now: Mono) -> Option<Judged> {
-        self.tenure().map(|t| self.judge(t, workers, now))
+    pub(super) fn holder(&self, workers: &Workers, now: Mono) -> Option<Judged> {
+        self.tenure().map(|t| self.judged(t, workers, now))
     }
 
-    fn judge(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
-        let (Some(name), Some(owner)) = (&tenure.worker, &tenure.owner) else {
+    /// Liveness of the holder of one of its tenures.
+    pub fn judged(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
+        let (Some(name), Some(owner)) = (tenure.worker(), &tenure.owner) else {
             return Judged::UNKNOWN;
         };
         let Some((worker, group, rules)) = workers.with_group(name) else { return Judged::UNKNOWN };
@@ -131,7 +121,7 @@ impl Lock {
         // A look cannot make a holder stale, only a read of the key after it; but it can end it. Nor can it say of a
         // loss that was not judged for a while that all is well.
         let is_judged = self.signals.get(Signal::HolderStale).is_some();
-        if !is_judged && judged.losses().next().is_some() && !self.rules.ends_by_expiry {
+        if !is_judged && judged.losses().next().is_some() && !self.ends_by_expiry() {
             self.want_read(Mono(0), fx);
             return;
         }
@@ -151,15 +141,15 @@ impl Lock {
         fx: &mut Effects,
     ) {
         let is_token_ambiguous = self.is_token_ambiguous(workers);
+        let can_judge = judged.liveness != Liveness::Unknown && !self.ends_by_expiry();
         let Phase::Held(tenure) = &mut self.phase else { return };
         if judged.process.is_none() {
             tenure.renewed_after_process = false;
         }
-        if judged.heartbeat.is_none() && workers.has_returned(tenure.worker.as_ref()) {
+        if judged.heartbeat.is_none() && workers.has_returned(tenure.worker()) {
             tenure.renewed_after_beat = false;
         }
         let is_after = tenure.renewed_after_process || tenure.renewed_after_beat;
-        let can_judge = judged.liveness != Liveness::Unknown && !self.rules.ends_by_expiry;
         // Who let go early need not live until the lease is over.
         let (is_stale, is_after) =
             if tenure.shortened { (false, false) } else { (is_stale, is_after) };
@@ -183,7 +173,7 @@ impl Lock {
                 tenure.process_looked.get_or_insert(span.done);
             }
             LivenessSource::Heartbeat => {
-                let wait = tenure.worker.as_ref().map_or(0.0, |w| workers.frozen_after(w));
+                let wait = tenure.worker().map_or(0.0, |w| workers.frozen_after(w));
                 if span.sent.secs_since(first) > wait {
                     tenure.beat_looked.get_or_insert(span.done);
                 }
@@ -200,7 +190,7 @@ impl Lock {
         span: Span,
         workers: &Workers,
     ) {
-        if self.is_token_ambiguous(workers) || self.rules.ends_by_expiry {
+        if self.is_token_ambiguous(workers) || self.ends_by_expiry() {
             return;
         }
         let (loss, wait) = match source {
@@ -227,7 +217,7 @@ impl Lock {
 
     fn usual_beat(&self, workers: &Workers) -> std::time::Duration {
         self.tenure()
-            .and_then(|t| t.worker.as_ref())
+            .and_then(|t| t.worker())
             .map_or_else(Default::default, |w| workers.usual_beat(w))
     }
 
@@ -237,7 +227,7 @@ impl Lock {
         let kind = self.kind_of(tenure);
         let pid = tenure.owner.as_ref().and_then(|o| o.pid);
         kind == TokenKind::Reusable
-            && tenure.worker.as_ref().is_some_and(|w| workers.has_other_live(w, pid))
+            && tenure.worker().is_some_and(|w| workers.has_other_live(w, pid))
     }
 
     fn latch_replacement(&mut self, judged: Judged) {

@@ -23,6 +23,12 @@ impl Lock {
         if value == Some(true) {
             self.flagged_at = Some(at);
         }
+        if let Some(raised) = &mut self.raised {
+            if change == Some(Change::Rose) {
+                raised.push((signal, detail()));
+            }
+            return;
+        }
         match change {
             Some(Change::Rose) => self.note(at, signal.as_str(), &detail(), Weight::Alarm, fx),
             Some(Change::Fell) => {

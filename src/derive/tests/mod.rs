@@ -2,7 +2,9 @@
 
 mod clock_views;
 mod clocks;
+mod crowd;
 mod ends;
+mod facts;
 mod liveness;
 mod renewal;
 mod review;

@@ -1,6 +1,7 @@
 //! A small world on invented time: a server with one lock key, a worker, and an exporter that polls both. Reads take
 //! one millisecond; wanted reads are made at their instants, as the pollers do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use crate::config::{
 };
 use crate::derive::host::WorstStall;
 use crate::derive::{Effects, Evidence, LivenessSource, Rules, Signal, State, Wanted};
-use crate::observe::lock::{Decoded, Holding, KeyWatched, Mode, Shape};
+use crate::observe::lock::{
+    CompanionRead, CompanionValue, Decoded, Holding, KeyWatched, Mode, OwnersNamed, Shape, Tells,
+};
 use crate::observe::node::{FailReason, NodeFailed, NodeRef, SweepDone};
 use crate::observe::worker::{
     Beat, HeartbeatRead, Process, ProcessRead, ProcessSeen, ProcessState,
@@ -33,6 +36,10 @@ pub struct Sim {
     /// Server clock minus ours.
     pub offset_ms: i64,
     pub key: Option<Key>,
+    /// Another value, and when the key ends, in place of `key`.
+    pub shows: Option<(Arc<Decoded>, Option<i64>)>,
+    /// What is read beside the key after it.
+    pub beside: Vec<(Tells, CompanionValue)>,
     pub poll_ms: u64,
     next_poll: u64,
     wanted: Vec<(u64, Wanted)>,
@@ -50,6 +57,8 @@ pub struct Sim {
     pub beat: Option<u64>,
     /// The worker's process; `None` without a process source.
     pub process: Option<ProcessSeen>,
+    /// Those of single workers, where they are not like the others'.
+    pub processes: BTreeMap<String, ProcessSeen>,
     pub token_pid: Option<i32>,
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
@@ -81,6 +90,19 @@ pub fn in_state(pid: i32, started_ms: u64, state: ProcessState) -> ProcessSeen {
         cpu: Duration::ZERO,
         resident_bytes: 0,
     }])
+}
+
+/// A holder whose token is this, named by what is before the first colon.
+pub fn holding(token: &str) -> Holding {
+    let worker = token.split_once(':').map(|(worker, _)| Arc::from(worker));
+    let owner =
+        Owner { token: Token::new(token.as_bytes()), worker, host: None, pid: None, thread: None };
+    Holding { owner: Arc::new(owner), count: 1, mode: Mode::Exclusive, until: None, taken_at: None }
+}
+
+/// A string that is the token of one holder.
+pub fn held_by(token: &str) -> Decoded {
+    Decoded { holders: vec![holding(token)], ..Decoded::nobody("string", Shape::Text) }
 }
 
 const STORE: StoreId = StoreId(1);
@@ -122,6 +144,8 @@ impl Sim {
             ms: 1_000_000,
             offset_ms: 1_700_000_000_000,
             key: None,
+            shows: None,
+            beside: vec![],
             poll_ms,
             next_poll: 1_000_000,
             wanted: vec![],
@@ -134,6 +158,7 @@ impl Sim {
             beat_fails: false,
             beat: None,
             process: None,
+            processes: BTreeMap::new(),
             token_pid: None,
             rules: Arc::new(rules),
             cached: None,
@@ -243,6 +268,9 @@ impl Sim {
 
     fn expire(&mut self) {
         let now = self.server_ms();
+        if self.shows.as_ref().and_then(|(_, e)| *e).is_some_and(|e| now > e) {
+            self.shows = None;
+        }
         if self.key.as_ref().and_then(|k| k.expiry_ms).is_some_and(|e| now > e) {
             self.key = None;
         }
@@ -315,12 +343,14 @@ impl Sim {
             return;
         }
         self.expire();
-        let found = match self.key.clone() {
-            None => Found::Absent,
-            Some(k) => Found::Present {
-                value: self.decode(&k),
-                expiry: k.expiry_ms.map_or(Expiry::Never, |e| Expiry::At(ServerTime::from_ms(e))),
-            },
+        let expiry =
+            |ms: Option<i64>| ms.map_or(Expiry::Never, |e| Expiry::At(ServerTime::from_ms(e)));
+        let found = match (self.shows.clone(), self.key.clone()) {
+            (Some((value, ms)), _) => Found::Present { value, expiry: expiry(ms) },
+            (None, None) => Found::Absent,
+            (None, Some(k)) => {
+                Found::Present { value: self.decode(&k), expiry: expiry(k.expiry_ms) }
+            }
         };
         self.step(Observation::Batch(BatchRead {
             node: node(),
@@ -331,6 +361,38 @@ impl Sim {
             offset: Some(self.ms),
             reads: vec![KeyRead { key: KEY, found }],
         }));
+        if !self.beside.is_empty() {
+            let sent = self.now().plus(Duration::from_micros(1_100));
+            self.step(Observation::Companions(Box::new(CompanionRead {
+                store: STORE,
+                key: KEY,
+                span: Span { sent, done: sent.plus(Duration::from_micros(500)) },
+                time: ServerTime::from_ms(self.server_ms()).plus_micros(1_300),
+                told: self.beside.clone(),
+            })));
+        }
+    }
+
+    /// The store's owner index names these workers.
+    pub fn index(&mut self, names: &[(&str, Option<&str>)]) {
+        let names = names
+            .iter()
+            .map(|(token, worker)| (Token::new(token.as_bytes()), worker.map(Arc::from)));
+        self.step(Observation::Owners(Box::new(OwnersNamed {
+            store: STORE,
+            span: self.span(),
+            names: names.collect(),
+        })));
+    }
+
+    /// The key has this value from now on, until this instant of the server's clock.
+    pub fn show(&mut self, value: Decoded, expiry_ms: Option<i64>) {
+        self.shows = Some((Arc::new(value), expiry_ms));
+    }
+
+    /// The key is gone.
+    pub fn vanish(&mut self) {
+        (self.key, self.shows) = (None, None);
     }
 
     fn decode(&mut self, key: &Key) -> Arc<Decoded> {
@@ -381,6 +443,7 @@ impl Sim {
     fn read_process(&mut self) {
         let Some(seen) = self.process.clone() else { return };
         for worker in self.watched() {
+            let seen = self.processes.get(&*worker).unwrap_or(&seen);
             self.step(Observation::Process(ProcessRead {
                 worker,
                 token_pid: None,

@@ -60,7 +60,7 @@ fn add_holders(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         Some(true) => {}
     }
     // A value that names no owner is still somebody's lock.
-    sheet.add(&cat::HOLDERS, at, lock.holders.len().max(1) as f64);
+    sheet.add(&cat::HOLDERS, at, (lock.holders.len() as u64 + lock.holders_beyond).max(1) as f64);
     let count = lock.holders.iter().map(|h| h.count).max().unwrap_or(1);
     sheet.add(&cat::REENTRANCY, at, count as f64);
     if lock.holders.is_empty() {
