@@ -9,6 +9,7 @@ pub mod chrony;
 pub mod fuzzing;
 pub mod jvm;
 pub mod lane;
+pub mod lists;
 pub mod mounts;
 pub mod part;
 pub mod process;

@@ -37,6 +37,7 @@ mod pace;
 mod pack;
 mod parts;
 mod refusal;
+pub mod registry;
 mod role;
 mod scan;
 mod session;

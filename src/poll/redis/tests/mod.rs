@@ -8,6 +8,7 @@ mod memory;
 mod nodes;
 mod parts;
 mod reading;
+mod registry;
 mod stores;
 mod support;
 mod wire;
