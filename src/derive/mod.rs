@@ -25,6 +25,7 @@ pub mod node;
 pub mod owners;
 pub mod pause;
 pub mod polls;
+pub mod pool;
 pub mod process;
 pub mod replica;
 pub mod rules;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::holds::Holds;
 use super::host::StallRules;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
 use super::owners::OwnerIndex;
+use super::pool::Pool;
 use super::replica::{Compared, Sight};
 use super::rules::Rules;
 use super::tenure::Seen;
@@ -54,7 +54,7 @@ pub struct Store {
     pub(super) parked: HashMap<Arc<str>, Box<Lock>>,
     /// Whom its owner index names.
     pub owners: OwnerIndex,
-    pub(super) pools: HashMap<usize, Holds>,
+    pub(super) pools: HashMap<usize, Pool>,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::lock::{Creep, Growth};
 use super::loss::Loss;
 use super::workers::Seat;
 use crate::observe::lock::{Decoded, Mode};
@@ -140,6 +141,10 @@ pub struct Tenure {
     /// The E for which reads around the expiry were asked, and the steps of the server's clock until then: another step
     /// makes it come at another instant of ours.
     pub aligned: Option<(ServerTime, u64)>,
+    /// How long its lease was after each of the last renewals.
+    pub growth: Growth,
+    /// Its lowest hold counts.
+    pub creep: Creep,
 }
 
 impl Tenure {

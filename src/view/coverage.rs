@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::holder::Holder;
-use super::{Aspect, BlindReason, LockView, clock, host_coverage};
+use super::{Aspect, BlindReason, LockView, clock, host_coverage, lease_coverage};
 use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
@@ -16,7 +16,7 @@ use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 28] = [
+pub const BLIND: [(Aspect, BlindReason); 32] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
@@ -38,6 +38,8 @@ pub const BLIND: [(Aspect, BlindReason); 28] = [
     (Aspect::Lease, BlindReason::Permission),
     (Aspect::Lease, BlindReason::Unsupported),
     (Aspect::Lease, BlindReason::Unreachable),
+    (Aspect::Fencing, BlindReason::NotConfigured),
+    (Aspect::Renewals, BlindReason::Unsupported),
     (Aspect::Renewals, BlindReason::NoHistory),
     (Aspect::Replicas, BlindReason::Unreachable),
     (Aspect::Clock, BlindReason::Permission),
@@ -45,11 +47,18 @@ pub const BLIND: [(Aspect, BlindReason); 28] = [
     (Aspect::Clock, BlindReason::Unreachable),
     (Aspect::Clock, BlindReason::NoHistory),
     (Aspect::Hold, BlindReason::ReusableToken),
+    (Aspect::Hold, BlindReason::NoHistory),
+    (Aspect::Token, BlindReason::ReusableToken),
 ];
 
-/// Of what cannot be judged, that which is configured.
+/// Of what cannot be judged, that which is configured. What would be learned without that is not.
 pub(super) fn configured(blind: &[(Aspect, BlindReason)]) -> Vec<(Aspect, BlindReason)> {
-    blind.iter().copied().filter(|(_, reason)| *reason != BlindReason::NotConfigured).collect()
+    let is_learned = |aspect| matches!(aspect, Aspect::Hold | Aspect::Token);
+    blind
+        .iter()
+        .copied()
+        .filter(|(aspect, reason)| *reason != BlindReason::NotConfigured && !is_learned(*aspect))
+        .collect()
 }
 
 /// Everything that cannot be judged of a lock, configured or not.
@@ -76,6 +85,11 @@ pub(super) fn judge(
     {
         lost.push((Aspect::Clock, reason));
     }
+    if lock.rules.fencing.as_ref().is_none_or(|f| f.accepted.is_empty()) {
+        // Nobody is known to check its tokens.
+        lost.push((Aspect::Fencing, BlindReason::NotConfigured));
+    }
+    lease_coverage::tokens(lock, &mut lost);
     // What is known of its holders is of before.
     if lock.unreadable.is_some() {
         return lost;
@@ -83,14 +97,8 @@ pub(super) fn judge(
     for h in holders {
         holder(state, lock, h, now, &mut lost);
     }
-    let is_unknown = |h: &&Holder<'_>| {
-        let is_expected =
-            lock.rules.renewed == Some(true) || h.tenure.value.always_renews.is_some();
-        let poll = state.rules.poll_interval;
-        is_expected && !h.tenure.shortened && lock.overdue_after(h.tenure, poll).is_none()
-    };
-    if holders.iter().any(|h| is_unknown(&h)) {
-        lost.push((Aspect::Renewals, BlindReason::NoHistory));
+    for h in holders {
+        lease_coverage::renewals(lock, h, state.rules.poll_interval, &mut lost);
     }
     // Of several holders the same may be said once for each.
     lost.sort();
@@ -141,7 +149,7 @@ fn holder(
         let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
-        } else if lock.rules.holder.is_some() && tenure.owner.is_some() {
+        } else if is_asked(lock) && tenure.owner.is_some() {
             BlindReason::OpaqueToken
         } else {
             BlindReason::NotConfigured
@@ -176,6 +184,11 @@ fn holder(
         let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
         lost.push((aspect, BlindReason::NoHistory));
     }
+}
+
+/// The config wants to know who holds it.
+fn is_asked(lock: &Lock) -> bool {
+    lock.rules.holder.is_some() || !lock.rules.workers.is_empty()
 }
 
 fn heartbeat(
@@ -242,11 +255,6 @@ pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReas
             if lock.is_ownerless {
                 count(Aspect::Holder, BlindReason::Unsupported);
             }
-            continue;
-        }
-        let learns_hold = lock.rules.max_hold.is_none() && !lock.rules.always_held;
-        if learns_hold && !lock.is_per_acquire() && lock.value.is_some() {
-            count(Aspect::Hold, BlindReason::ReusableToken);
         }
     }
     BLIND.iter().zip(counts).map(|((a, r), n)| (*a, *r, n)).collect()

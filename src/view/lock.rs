@@ -37,7 +37,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let (liveness, lost_seconds) = worst(&holders, now);
     let rtt = state.stores.get(&lock.store).and_then(Store::rtt);
     let blind = coverage::judge(state, lock, &holders, now);
-    LockView {
+    let view = LockView {
         name: lock.name.clone(),
         key: lock.key_text.clone(),
         format: lock.value.as_ref().map_or("", |v| v.format),
@@ -111,6 +111,39 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
                 detail: t.detail.clone(),
             })
             .collect(),
+    };
+    if lock.unreadable.is_some() { misshapen(view, lock, now, poll) } else { view }
+}
+
+/// A key of an unexpected shape tells nothing of who holds the lock, and that much has to be seen.
+fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView {
+    let is_up = lock.signals.is_up(Signal::ShapeUnexpected);
+    LockView {
+        fresh: is_up && is_fresh(lock.shapes.last, now, poll),
+        held: None,
+        holders: Vec::new(),
+        holders_beyond: 0,
+        waiters: None,
+        held_seconds: None,
+        held_since_timestamp: None,
+        remaining_seconds: None,
+        remaining_by_replica: Vec::new(),
+        expiry_timestamp: None,
+        renewal_age_seconds: None,
+        last_renewal_timestamp: None,
+        stall_budget_seconds: None,
+        signals: Signal::ALL
+            .iter()
+            .map(|s| (*s, lock.signals.get(*s).filter(|_| *s == Signal::ShapeUnexpected)))
+            .collect(),
+        liveness: None,
+        lost_seconds: None,
+        renewal_minus_heartbeat_seconds: None,
+        divergences: Vec::new(),
+        token_host: None,
+        token_pid: None,
+        beat_age_seconds: None,
+        ..view
     }
 }
 

@@ -7,6 +7,7 @@ mod coverage;
 mod holder;
 mod host;
 mod host_coverage;
+mod lease_coverage;
 mod lock;
 mod worker;
 
@@ -279,8 +280,7 @@ pub struct LockCounts {
     pub renewals_after_lost_liveness: u64,
     /// Ends: released, lapsed, overwritten, unknown.
     pub ends: Vec<(Evidence, u64)>,
-    /// Leases that ran out under a holder, by its liveness (alive, stopped, frozen); `None` where holders cannot be
-    /// seen.
+    /// Leases that ran out under a holder, by its liveness; `None` where holders cannot be seen.
     pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
     /// Seconds free.
     pub free_seconds: f64,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::crowd::Shown;
 use super::share::Share;
+use super::unheld::WantedSince;
 use super::{Lock, Phase, ReadContext};
 use crate::derive::fresh::is_fresh;
 use crate::derive::tenure::Seen;
@@ -18,6 +19,8 @@ use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 pub struct Beside {
     /// Who waits with a deadline ahead.
     pub waiters: Option<Waiters>,
+    /// Since when it is free and wanted.
+    pub(super) wanted: WantedSince,
     /// The last fencing token that the library's own counter shows.
     pub issued: Option<Issued>,
     /// The worker of the holder with this token.
@@ -66,6 +69,8 @@ impl Lock {
                 (Tells::Waiters, value) => {
                     let count = number(value).unwrap_or(0);
                     self.beside.waiters = Some(Waiters { count, span: read.span });
+                    self.wanted_by(count, read.span, fx);
+                    self.judge_unheld(c, fx);
                 }
                 (Tells::FencingToken, value) => {
                     let token = number(value);
@@ -152,6 +157,7 @@ impl Lock {
 fn number(value: &CompanionValue) -> Option<u64> {
     match value {
         CompanionValue::Number(n) => u64::try_from(*n).ok(),
+        CompanionValue::Text(text) => text.parse().ok(),
         _ => None,
     }
 }

@@ -7,28 +7,14 @@ use super::{Lock, Phase, ReadContext};
 use crate::derive::signals::Signals;
 use crate::derive::tenure::{Seen, Tenure};
 use crate::derive::wanted::Effects;
-use crate::derive::words::{LivenessSource, Signal};
 use crate::derive::workers::Workers;
-use crate::observe::{Mono, Span, Token};
+use crate::observe::{Mono, Token};
 
 /// Holders followed at most; more are counted.
 pub(super) const MOST: usize = 64;
 
 /// Up to so many holders, each expiry is read around as that of an exclusive lock is; that is two reads for each lease.
 const ALIGNED: usize = 16;
-
-/// Signals that each holder has for itself; the lock has them if one of its holders has.
-const OF_HOLDERS: [Signal; 9] = [
-    Signal::HolderStale,
-    Signal::RenewalAfterLostLiveness,
-    Signal::RenewalOverdue,
-    Signal::LeaseWithoutTtl,
-    Signal::HeldTooLong,
-    Signal::HolderUnexpected,
-    Signal::LeaseShorterThanStall,
-    Signal::LeaseAbsurd,
-    Signal::HoldCountCreep,
-];
 
 /// All holders of a lock that several may hold; never empty.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +29,7 @@ pub struct Crowd {
 pub struct Member {
     token: Token,
     phase: Phase,
-    signals: Signals,
+    pub(super) signals: Signals,
     overdue_until: Option<Mono>,
     seen: Option<Seen>,
 }
@@ -71,10 +57,7 @@ impl Lock {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        // What an exclusive holder had does not go on among many: the key has become another kind of lock.
-        if matches!(self.phase, Phase::Held(_)) {
-            self.change_owner(None, true, c, workers, fx);
-        }
+        self.join_crowd(&shown, c, workers, fx);
         let was_free = match &self.phase {
             Phase::Free { since } => Some(*since),
             _ => None,
@@ -135,6 +118,46 @@ impl Lock {
         self.put_crowd(crowd, None, c, workers, fx);
     }
 
+    /// Some formats tell only by a second holder that there may be several: the first one goes on among them. Else the key
+    /// has become another kind of lock, and how its tenure ended cannot be told.
+    fn join_crowd(
+        &mut self,
+        shown: &[Shown],
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let Phase::Held(tenure) = &self.phase else { return };
+        let owner = tenure.owner.as_ref().map(|o| o.token.clone());
+        let Some(token) = owner.filter(|t| shown.iter().any(|(token, _)| token == t)) else {
+            self.change_owner(None, true, c, workers, fx);
+            return;
+        };
+        let (signals, seen) = (self.signals.clone(), self.seen);
+        let phase = std::mem::replace(&mut self.phase, Phase::Unseen);
+        let first = Member { token, phase, signals, overdue_until: self.overdue_until, seen };
+        self.phase = Phase::Shared(Box::new(Crowd { members: vec![first], beyond: 0 }));
+    }
+
+    /// The key shows an exclusive lock now: its holder may be one of those before.
+    pub(super) fn leave_crowd(
+        &mut self,
+        share: Option<&Share>,
+        is_broken: bool,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let Phase::Shared(crowd) = &mut self.phase else { return };
+        let token = share.and_then(|s| s.owner()).map(|o| &o.token);
+        let i = crowd.members.iter().position(|m| Some(&m.token) == token);
+        let stays = i.map(|i| crowd.members.swap_remove(i));
+        self.read_crowd(Vec::new(), is_broken || stays.is_none(), c, workers, fx);
+        if let Some(member) = stays {
+            self.phase = member.phase;
+        }
+    }
+
     fn admit(
         &mut self,
         crowd: &mut Crowd,
@@ -163,7 +186,7 @@ impl Lock {
         crowd.members.push(member);
     }
 
-    fn take_crowd(&mut self) -> Crowd {
+    pub(super) fn take_crowd(&mut self) -> Crowd {
         self.raised = Some(Vec::new());
         let crowd = match std::mem::replace(&mut self.phase, Phase::Unseen) {
             Phase::Shared(crowd) => *crowd,
@@ -210,7 +233,7 @@ impl Lock {
     }
 
     /// The member's state takes the place of the lock's own, or gives it back.
-    fn stand_in(&mut self, member: &mut Member) {
+    pub(super) fn stand_in(&mut self, member: &mut Member) {
         std::mem::swap(&mut self.phase, &mut member.phase);
         std::mem::swap(&mut self.signals, &mut member.signals);
         std::mem::swap(&mut self.overdue_until, &mut member.overdue_until);
@@ -228,72 +251,6 @@ impl Lock {
             stays
         });
     }
-
-    /// After a look at a worker.
-    pub fn looked(
-        &mut self,
-        worker: &str,
-        source: LivenessSource,
-        span: Span,
-        workers: &Workers,
-        fx: &mut Effects,
-    ) {
-        self.each_of(worker, span.done, fx, |lock, fx| {
-            lock.judge_holder_at_look(source, span, workers, fx);
-        });
-    }
-
-    /// Runs for each tenure of a worker as if it were the only one.
-    pub(in crate::derive) fn each_of(
-        &mut self,
-        worker: &str,
-        at: Mono,
-        fx: &mut Effects,
-        mut judge: impl FnMut(&mut Lock, &mut Effects),
-    ) {
-        if !matches!(self.phase, Phase::Shared(_)) {
-            judge(self, fx);
-            return;
-        }
-        let mut crowd = self.take_crowd();
-        for member in &mut crowd.members {
-            if member.tenure().is_some_and(|t| t.worker().is_some_and(|w| **w == *worker)) {
-                self.stand_in(member);
-                judge(self, fx);
-                self.stand_in(member);
-            }
-        }
-        self.is_aligned = true;
-        self.phase = Phase::Shared(Box::new(crowd));
-        self.merge(at, fx);
-    }
-
-    /// The lock has what one of its holders has; it has not what none of them has; else it is not known.
-    fn merge(&mut self, at: Mono, fx: &mut Effects) {
-        let mut raised = self.raised.take().unwrap_or_default();
-        for signal in OF_HOLDERS {
-            let Phase::Shared(crowd) = &self.phase else { return };
-            let mut value = any(crowd.members.iter().map(|m| m.signals.get(signal)));
-            if crowd.members.is_empty() {
-                // Who they are is still to be read.
-                value = self.signals.get(signal);
-            }
-            let is_shown = self.overdue_until.is_some_and(|until| at < until);
-            if signal == Signal::RenewalOverdue && is_shown {
-                value = Some(true);
-            }
-            let why = raised.iter().position(|(s, _)| *s == signal).map(|i| raised.swap_remove(i));
-            self.signal(signal, value, at, || why.map(|(_, w)| w).unwrap_or_default(), fx);
-        }
-    }
-}
-
-fn any(each: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    each.fold(Some(false), |all, one| match (all, one) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (Some(false), Some(false)) => Some(false),
-        _ => None,
-    })
 }
 
 /// Holders that share an expiry want the same reads.

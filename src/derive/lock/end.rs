@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::crowd::MOST;
 use super::share::Share;
 use super::write::learn_largest;
-use super::{Lock, Phase, ReadContext, expired_under_index};
+use super::{Creep, Growth, Lock, Phase, ReadContext, expired_under_index};
 use crate::derive::ends::{After, PendingEnd};
 use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Weight};
@@ -68,6 +68,13 @@ impl Lock {
                 p.has_returned |= is_early && p.token.as_ref() == Some(&o.token) && !is_broken;
             }
         }
+        // A permit that somebody takes need not be the one that ran out.
+        let since = c.seen.span.done.minus(c.poll * 2 + c.poll / 4);
+        if let Some(last) = self.pending.last_mut().filter(|p| !p.is_shared) {
+            last.is_retaken |= last.gone.span.done >= since;
+        } else if self.raised.is_none() {
+            self.lapses.taken(since);
+        }
         let seat = owner.as_ref().map_or_else(Seat::default, |o| {
             let name = self.name_of(o, c);
             workers.attach(o, name, (self.store, self.key), c.seen.span.done, fx)
@@ -102,6 +109,8 @@ impl Lock {
             process_looked: None,
             beat_looked: None,
             aligned: None,
+            growth: Growth::default(),
+            creep: Creep::default(),
         };
         if next.is_own && after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
             learn_largest(&mut tenure, c.seen);
@@ -127,12 +136,13 @@ impl Lock {
         let held = midpoint(tenure.last, c.seen).secs_since(tenure.first.span.done).max(0.0);
         let kind = self.kind_of(&tenure);
         if let Some(p) = self.habit.first_period()
+            && tenure.is_own
             && held > p
             && !is_broken
         {
             self.habit.learn_tenure(tenure.renewals > 0);
         }
-        self.leases.learn(&tenure);
+        self.leases.learn(tenure.largest);
         self.overrun = match liveness {
             (Liveness::Dead, Some(lost)) => {
                 Some(midpoint(tenure.last, c.seen).secs_since(lost).max(0.0))
@@ -164,7 +174,10 @@ impl Lock {
             ends_by_expiry: self.rules.ends_by_expiry.unwrap_or(tenure.value.ends_by_expiry),
             liveness: liveness.0,
             held,
+            largest: tenure.largest,
+            is_shared: self.raised.is_some(),
             has_returned: false,
+            is_retaken: false,
         });
         self.clear_tenure_signals(c.seen.span.done, fx);
     }
@@ -180,15 +193,14 @@ impl Lock {
         }
     }
 
-    /// Settles the ends that facts read at `facts_sent` or later can settle; returns the evidence of each and the
-    /// hold it teaches to the lock's pattern.
+    /// Settles the ends that facts read at `facts_sent` or later can settle; returns each with its evidence.
     pub fn settle_ends(
         &mut self,
         facts_sent: Mono,
         after: After,
         now: Option<ServerTime>,
         fx: &mut Effects,
-    ) -> Vec<(Evidence, f64)> {
+    ) -> Vec<(Evidence, PendingEnd)> {
         let mut settled = Vec::new();
         for p in std::mem::take(&mut self.pending) {
             let evidence = if facts_sent < p.gone.span.done { None } else { p.settle(after, now) };
@@ -196,7 +208,7 @@ impl Lock {
                 None => self.pending.push(p),
                 Some(e) => {
                     self.settled(&p, e, fx);
-                    settled.push((e, p.held));
+                    settled.push((e, p));
                 }
             }
         }
@@ -209,12 +221,12 @@ impl Lock {
         let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
         self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
         let ran_out = matches!(evidence, Evidence::Lapsed | Evidence::ClockStep);
-        if ran_out
-            && !end.shortened
-            && !end.ends_by_expiry
-            && let Some(slot) =
-                expired_under_index(end.liveness).and_then(|i| self.counts.expired_under.get_mut(i))
-        {
+        let slot = expired_under_index(end.liveness)
+            .and_then(|i| self.counts.expired_under.get_mut(i))
+            .filter(|_| ran_out && !end.shortened && !end.ends_by_expiry);
+        let is_lapse = evidence == Evidence::Lapsed;
+        self.lapses.ended(end.gone.span.done, is_lapse, end.is_retaken || slot.is_some());
+        if let Some(slot) = slot {
             *slot += 1;
             let detail =
                 format!("the lease ran out under a holder that is {}", end.liveness.as_str());

@@ -19,8 +19,6 @@ const ENDLESS: Duration = Duration::from_secs(1);
 /// Reads around an expiry, relative to it.
 const BEFORE_EXPIRY_MICROS: i64 = -20_000;
 const AFTER_EXPIRY_MICROS: i64 = 21_000;
-/// How long a lock that should always be held may be free while its lease is not known.
-const UNKNOWN_LEASE: f64 = 30.0;
 /// The least learned limit for a hold.
 const LEAST_HOLD_LIMIT: f64 = 10.0;
 
@@ -116,21 +114,6 @@ impl Lock {
         self.signal(Signal::HeldTooLong, value, c.seen.span.done, detail, fx);
     }
 
-    pub(super) fn judge_unheld(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
-        if !self.rules.always_held {
-            return;
-        }
-        let now = c.seen.span.done;
-        let free = match self.phase {
-            Phase::Free { since } => Some(c.seen.span.sent.secs_since(since)),
-            _ => None,
-        };
-        let grace = self.lease_seconds(None).unwrap_or(UNKNOWN_LEASE) + 2.0 * c.poll.as_secs_f64();
-        let value = Some(free.is_some_and(|f| f > grace) && !self.is_ownerless);
-        let detail = || format!("nobody has held it for {:.0} s", free.unwrap_or_default());
-        self.signal(Signal::Unheld, value, now, detail, fx);
-    }
-
     /// Configured, else learned from the lock's own holds, else from its pattern's.
     fn hold_limit(&self, c: &ReadContext<'_>) -> Option<f64> {
         if let Some(max) = self.rules.max_hold {
@@ -144,7 +127,7 @@ impl Lock {
         // A catch-all pattern throws locks of all kinds together: only an entry that says what its names are made of
         // (by a capture) is taken to have locks of one kind.
         let pool = c.pool.filter(|_| self.rules.pooled);
-        let learned = self.holds.limit(now).or_else(|| pool?.limit(now))?;
+        let learned = self.holds.limit(now).or_else(|| pool?.holds.limit(now))?;
         Some(learned.max(LEAST_HOLD_LIMIT).max(5.0 * c.poll.as_secs_f64()))
     }
 

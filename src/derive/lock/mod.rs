@@ -3,18 +3,25 @@
 //! [`Lock::read`] is the whole of it; the other files of this folder are its parts: [`share`] of a holder in a read,
 //! [`write`](self) of E, [`judge`] of the lease, [`holder`] liveness, [`end`] of a tenure, [`beside`] the key.
 
+mod absurd;
 mod beside;
 mod counts;
+mod creep;
 mod crowd;
 mod end;
+mod expected;
 mod holder;
 mod judge;
+mod lapses;
+mod merged;
 mod named;
 mod read;
+mod shape;
 mod share;
 mod stall;
 mod token;
 mod told;
+mod unheld;
 mod write;
 
 use std::collections::VecDeque;
@@ -29,6 +36,7 @@ use super::host::StallRules;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
 use super::owners::OwnerIndex;
+use super::pool::Pool;
 use super::replica::{Replica, Sight};
 use super::signals::Signals;
 use super::tenure::{Seen, Tenure};
@@ -37,8 +45,10 @@ use super::words::{Evidence, LeaseSource, Signal};
 use crate::config::LockRules;
 use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Mono, StoreId};
+pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
 pub use counts::{Counts, expired_under_index};
+pub use creep::Creep;
 pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
@@ -123,6 +133,10 @@ pub struct Lock {
     pub flagged_at: Option<Mono>,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,
+    /// Its last ends.
+    pub(super) lapses: lapses::Lapses,
+    /// The shapes that its key had.
+    pub shapes: shape::Shapes,
     /// What keys beside its own told.
     pub beside: Beside,
     /// Reads around its expiries are asked for.
@@ -143,8 +157,8 @@ pub struct ReadContext<'a> {
     pub clock: &'a NodeClock,
     /// Time between two polls.
     pub poll: Duration,
-    /// Holds of all locks of the same pattern.
-    pub pool: Option<&'a Holds>,
+    /// What is learned of all locks of the same pattern.
+    pub pool: Option<&'a Pool>,
     /// What the config says about stalls.
     pub stalls: StallRules,
     /// Whom the store's owner index names.
@@ -180,6 +194,8 @@ impl Lock {
             sights: [None, None],
             flagged_at: None,
             timeline: VecDeque::new(),
+            lapses: lapses::Lapses::default(),
+            shapes: shape::Shapes::default(),
             beside: Beside::default(),
             is_aligned: true,
             raised: None,

@@ -18,6 +18,7 @@ impl Lock {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
+        self.judge_shape(found, c, fx);
         let unreadable = match found {
             Found::Unreadable(why) => Some(*why),
             Found::Present { value, .. } if is_beyond_us(value) => Some(Unreadable::Unexpected),
@@ -55,6 +56,7 @@ impl Lock {
             self.judge_tenure(c, workers, fx);
         }
         self.judge_unheld(c, fx);
+        self.judge_lapses(c, fx);
         self.judge_replicas(c, fx);
     }
 
@@ -73,11 +75,11 @@ impl Lock {
             self.read_crowd(shown, is_broken, c, workers, fx);
             return;
         }
-        if matches!(self.phase, Phase::Shared(_)) {
-            self.read_crowd(Vec::new(), true, c, workers, fx);
-        }
         let share = self.only_share(value, key, c.seen.time);
         self.is_ownerless = value.holders.is_empty() && share.is_some();
+        if matches!(self.phase, Phase::Shared(_)) {
+            self.leave_crowd(share.as_ref(), is_broken, c, workers, fx);
+        }
         self.follow(share, is_broken, c, workers, fx);
     }
 
@@ -89,6 +91,9 @@ impl Lock {
         fx: &mut Effects,
     ) {
         self.judge_lease(c, fx);
+        self.judge_absurd(c, fx);
+        self.judge_creep(c, fx);
+        self.judge_expected(c, fx);
         self.judge_holder_at_read(c, workers, fx);
         self.judge_stall(c.clock.rtt(), c.stalls, workers, c.seen.span.done, fx);
     }
@@ -125,7 +130,7 @@ impl Lock {
 
     /// Whether a present value makes the lock held. Found by a pattern, a value that names no owner is a counter, a
     /// queue or a signal, not a lock; configured by its key, it is a lock whose holder is anonymous.
-    fn is_lock_value(&self, value: &Decoded) -> bool {
+    pub(super) fn is_lock_value(&self, value: &Decoded) -> bool {
         let is_declared = self.rules.format.is_some() && value.expiry_inside.is_some();
         !value.holders.is_empty()
             || value.waiters.is_some()
@@ -147,10 +152,11 @@ impl Lock {
 
     /// Remembers how many wait as far as the value itself shows; once it did, its absence shows that nobody does.
     fn count_waiters(&mut self, found: &Found, c: &ReadContext<'_>) {
-        let count = match found {
+        let shown = match found {
             Found::Present { value, .. } => value.waiters,
-            _ => self.waiters_inside.map(|_| 0),
+            _ => None,
         };
+        let count = shown.or(self.waiters_inside.map(|_| 0));
         self.waiters_inside = count.map(|count| Waiters { count, span: c.seen.span });
     }
 }

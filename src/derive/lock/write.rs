@@ -61,6 +61,11 @@ impl Lock {
         if matches!(kind, Kind::Renewal | Kind::Reentry) && last.marks.steps == c.seen.marks.steps {
             learn_largest(tenure, c.seen);
         }
+        if kind == Kind::Renewal {
+            tenure.growth.learn(expiry, last, c.seen);
+        } else {
+            tenure.growth.forget();
+        }
         match kind {
             Kind::Renewal => self.renewed(before, last, c, workers, fx),
             Kind::Shortening => {

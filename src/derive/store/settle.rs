@@ -19,17 +19,15 @@ impl Store {
         }
         let after = After { flushes: facts.flushes, evicted: facts.evicted_keys };
         for lock in self.locks.values_mut().filter(|l| !l.pending.is_empty()) {
-            for (evidence, held) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
+            for (evidence, end) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
                     *n += 1;
                 }
                 if lock.rules.pooled {
                     let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
-                    self.pools.entry(pool_of(&lock.rules)).or_default().learn(
-                        held,
-                        own_end,
-                        facts.span.done,
-                    );
+                    let pool = self.pools.entry(pool_of(&lock.rules)).or_default();
+                    pool.holds.learn(end.held, own_end, facts.span.done);
+                    pool.leases.learn(end.largest);
                 }
             }
         }
