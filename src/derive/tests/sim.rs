@@ -311,6 +311,7 @@ impl Sim {
                     Wanted::Key { .. } => self.read_key(),
                     Wanted::Look { what: LivenessSource::Heartbeat, .. } => self.read_beat(),
                     Wanted::Look { what: LivenessSource::Process, .. } => self.read_process(),
+                    Wanted::Look { what: LivenessSource::List, .. } => panic!("lists are read at their own pace"),
                 }
             }
         }

@@ -11,7 +11,9 @@ use super::{Names, written_time};
 /// Reads it.
 pub async fn read(conn: &mut Conn, budget: &mut Budget) -> Result<Names, Failure> {
     let mut workers: BTreeSet<Vec<u8>> = BTreeSet::new();
-    let add = |id: &[u8], _: &[u8]| drop(workers.insert(id.to_vec()));
+    let add = |id: &[u8], _: &[u8]| {
+        workers.insert(id.to_vec());
+    };
     walk::scan(conn, "SSCAN", b"resque:workers", budget, add).await?;
     let mut names = Names::default();
     for id in &workers {
