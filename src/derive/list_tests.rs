@@ -12,6 +12,12 @@ fn span(seconds: u64) -> Span {
     Span { sent, done: sent.plus(Duration::from_millis(5)) }
 }
 
+fn list_of(refresh: Duration) -> List {
+    let mut list = List::default();
+    list.set_refresh(refresh);
+    list
+}
+
 fn owner(token: &str) -> Owner {
     Owner { token: Token::new(token.as_bytes()), worker: None, host: None, pid: None, thread: None }
 }
@@ -29,7 +35,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self { list: List::new(REFRESH), owner: owner("job"), first: span(0).done }
+        Self { list: list_of(REFRESH), owner: owner("job"), first: span(0).done }
     }
 
     fn read(&mut self, at: u64, names: &[&str]) {
@@ -127,7 +133,7 @@ fn a_tenure_that_began_later_has_its_own_minute() {
 
 #[test]
 fn a_slow_list_is_given_three_of_its_refreshes() {
-    let mut list = List::new(Duration::from_secs(60));
+    let mut list = list_of(Duration::from_secs(60));
     assert_eq!(list.patience(), Duration::from_secs(180));
     list.set_refresh(Duration::from_secs(1));
     assert_eq!(list.patience(), Duration::from_secs(60));
@@ -135,7 +141,7 @@ fn a_slow_list_is_given_three_of_its_refreshes() {
 
 #[test]
 fn a_list_may_name_worker_token_host_or_process() {
-    let mut list = List::new(REFRESH);
+    let mut list = list_of(REFRESH);
     list.take(&members(&["w-1", "jid", "web-1:42"]), span(1));
     let named = |token: &str, worker: Option<&str>, host: Option<&str>, pid| {
         let mut o = owner(token);
@@ -174,7 +180,7 @@ proptest! {
     #[test]
     fn unlisted_is_said_only_after_a_minute_of_complete_reads_without_it(reads in proptest::collection::vec((1_u64..40, 0_u8..3), 1..60)) {
         let mut b = Bench::new();
-        let (mut at, mut since) = (0, None);
+        let (mut at, mut since) = (0, Some(0));
         b.read(0, &["x"]);
         for (pause, kind) in reads {
             at += pause;
