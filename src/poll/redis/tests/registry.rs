@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::support::*;
-use crate::config::{MembersKind, Preset, RedisPart, Source};
+use crate::config::{MembersKind, Preset, RedisPart, Source, Store};
 use crate::observe::Observation;
 use crate::observe::node::FailReason;
 use crate::observe::source::{ListMember, SourceFailed};
@@ -21,10 +21,14 @@ struct Bench {
 
 impl Bench {
     fn of(server: &Server) -> Self {
+        Self::with(store(server.port, Vec::new()))
+    }
+
+    fn with(store: Store) -> Self {
         let (out, facts) = mpsc::channel(100_000);
         let settings =
             Settings { poll_interval: Duration::from_millis(50), retain: Duration::from_secs(60) };
-        let handle = spawn(Arc::new(store(server.port, Vec::new())), ID, settings, out);
+        let handle = spawn(Arc::new(store), ID, settings, out);
         Self { reader: ListReader::new(handle), _facts: facts }
     }
 
@@ -195,4 +199,46 @@ async fn what_is_wrong_or_too_large_is_a_failure_and_the_next_read_is_fine() {
     assert_eq!(refused.reason, FailReason::Permission);
     run(&["ACL", "SETUSER", "default", "+@all"]);
     assert_eq!(bench.names(&members("small", MembersKind::Set, None)).await, ["a"]);
+}
+
+/// The README's line for lists, beside its first, is enough for all presets, and nothing of it is granted for nothing.
+#[tokio::test]
+async fn what_the_readme_grants_for_lists_is_what_is_sent() {
+    let server = Server::start(&[]);
+    let readme = include_str!("../../../../README.md");
+    let line = |start: &str| readme.lines().find_map(|l| l.strip_prefix(start)).unwrap();
+    let more = line("ACL SETUSER dlock +");
+    let more = format!("+{}", more.replace("%R~YOUR-REGISTRY", "%R~*"));
+    let rules = format!("{} {more}", line("ACL SETUSER dlock on ").replace("PASSWORD", "pw"));
+    let mut words = vec!["ACL", "SETUSER", "dlock", "on"];
+    words.extend(rules.split_whitespace());
+    let run = |words: &[&str]| server.run::<redis::Value>(words);
+    run(&words);
+    run(&["SADD", "queues", "q"]);
+    run(&["LPUSH", "queue:q", r#"{"jid":"a"}"#]);
+    run(&["SADD", "processes", "h:1:a"]);
+    run(&["HSET", "h:1:a", "beat", "1"]);
+    run(&["SADD", "rq:workers", "rq:worker:w"]);
+    run(&["HSET", "rq:worker:w", "last_heartbeat", "x"]);
+    run(&["SADD", "resque:workers", "h:1:q"]);
+    run(&["CONFIG", "RESETSTAT"]);
+    let mut config = store(server.port, Vec::new());
+    config.username = Some("dlock".into());
+    config.password = crate::config::Password::Value(crate::secret::Secret::new("pw"));
+    let mut bench = Bench::with(config);
+    assert_eq!(bench.names(&Preset::Sidekiq).await, ["a", "h:1:a"]);
+    assert_eq!(bench.names(&Preset::Rq).await, ["w"]);
+    assert_eq!(bench.names(&Preset::Resque).await, ["h:1", "h:1:q"]);
+    bench.names(&Preset::BullMq { queue: "q".into() }).await;
+    for kind in [MembersKind::Set, MembersKind::Zset, MembersKind::Hash, MembersKind::List] {
+        let beat = Some(RedisPart::Field("beat".into()));
+        bench.names(&members("none", kind, beat)).await;
+    }
+    let ran = server.commands();
+    for granted in more.split_whitespace().filter_map(|w| w.strip_prefix('+')) {
+        let found = ran.iter().find(|(name, ..)| name == granted);
+        let (_, calls, bad) = found.unwrap_or_else(|| panic!("{granted} was not sent"));
+        assert!(*calls > 0 && *bad == 0, "{granted}: {bad} of {calls} failed");
+    }
+    assert_eq!(server.run::<Vec<redis::Value>>(&["ACL", "LOG"]).len(), 0, "nothing was refused");
 }
