@@ -74,7 +74,7 @@ fn read(name: &str, at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<LiveLi
     let members = || {
         let (store, key, kind) = place?;
         let heartbeat = match heartbeat {
-            Some(read) => Some(read?),
+            Some(read) => Some(Box::new(read?)),
             None => None,
         };
         Some((store.into(), Preset::Members { key, kind, heartbeat }))

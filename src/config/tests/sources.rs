@@ -43,7 +43,7 @@ fn lists_and_claims_arrive() {
     assert_eq!((key.as_str(), &*fleet.store), ("workers", "main"));
     assert_eq!(fleet.refresh, Duration::from_secs(5));
     assert!(
-        matches!(beat, Source::Redis { store, key, .. } if &**store == "main" && key == "{member}")
+        matches!(&**beat, Source::Redis { store, key, .. } if &**store == "main" && key == "{member}")
     );
     assert_eq!(mails.preset, Preset::BullMq { queue: "mails".into() });
     assert_eq!((&*mails.store, &sidekiq.preset), ("other", &Preset::Sidekiq));

@@ -90,7 +90,7 @@ impl ListReader {
             Preset::Resque => resque::read(conn, &mut budget).await,
             Preset::BullMq { queue } => bullmq::read(conn, queue, &mut budget).await,
             Preset::Members { key, kind, heartbeat } => {
-                let heartbeat = heartbeat.as_ref();
+                let heartbeat = heartbeat.as_deref();
                 members::read(conn, parts, key, *kind, heartbeat, &mut budget).await
             }
         }

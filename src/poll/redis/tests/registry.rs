@@ -52,12 +52,9 @@ impl Bench {
 }
 
 fn members(key: &str, kind: MembersKind, part: Option<RedisPart>) -> Preset {
-    let heartbeat = part.map(|part| Source::Redis {
-        store: "main".into(),
-        key: "{member}".to_owned(),
-        part,
-        json: None,
-    });
+    let beat =
+        |part| Source::Redis { store: "main".into(), key: "{member}".to_owned(), part, json: None };
+    let heartbeat = part.map(|part| Box::new(beat(part)));
     Preset::Members { key: key.to_owned(), kind, heartbeat }
 }
 
