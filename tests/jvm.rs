@@ -34,14 +34,14 @@ fn classes() -> Option<PathBuf> {
 }
 
 /// A JVM that ends with the test.
-struct Jvm {
+pub struct Jvm {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Jvm {
     /// Starts one and writes its pid to a file.
-    fn start(options: &[&str], pid_file: &Path) -> Option<Self> {
+    pub fn start(options: &[&str], pid_file: &Path) -> Option<Self> {
         let mut command = Command::new("java");
         command.args(options).args(["-Xms64m", "-Xmx64m", "-cp"]).arg(classes()?).arg("Tested");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -52,13 +52,18 @@ impl Jvm {
         Some(jvm)
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("process ids are small")
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
         line.trim().to_owned()
     }
 
-    fn tell(&mut self, what: &str) {
+    pub fn tell(&mut self, what: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
         assert_eq!(self.line(), "done");
     }

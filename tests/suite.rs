@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod cgroups;
+mod promql;
 mod support;
 
+mod alert_rules;
 mod clients;
 mod clock_bounds;
 mod clock_failures;
@@ -14,6 +16,11 @@ mod clocks;
 mod companions;
 mod controls;
 mod daemon;
+mod dashboards;
+mod deploy_containers;
+mod deploy_kubernetes;
+mod deploy_sandbox;
+mod deploy_systemd;
 mod documents;
 mod failover;
 mod false_alarms;
@@ -23,13 +30,17 @@ mod heartbeats;
 mod hidden;
 mod hostile;
 mod hostile_servers;
+mod inhibition;
 mod jvm;
 mod layering;
 mod live_workers;
 mod outage;
+mod pipeline;
 mod processes;
 mod replicas;
+mod runbooks;
 mod silence;
+mod split;
 mod stale_holder;
 mod stall_cost;
 mod stalls;

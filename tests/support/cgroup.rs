@@ -60,6 +60,11 @@ impl Cgroup {
         self.write(self.freezer.0, self.freezer.2);
     }
 
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
     /// Whether it has such a file.
     pub fn has(&self, file: &str) -> bool {
         self.dir.join(file).exists()

@@ -4,7 +4,7 @@
 use std::fs::Permissions;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
@@ -117,6 +117,11 @@ impl Exporter {
     /// Its process id.
     pub fn pid(&self) -> i32 {
         self.group.pid()
+    }
+
+    /// Its config file.
+    pub fn config(&self) -> &Path {
+        &self.config
     }
 
     /// Sends it a signal.

@@ -3,6 +3,7 @@
 // A stock of means for tests that come and go.
 #![allow(dead_code)]
 
+mod alertmanager;
 mod canary;
 mod cgroup;
 mod children;
@@ -12,20 +13,26 @@ mod endpoint;
 mod exporter;
 mod fleet;
 mod http;
+pub mod manifests;
 mod metrics;
 mod ntp_source;
+mod prometheus;
 mod proxy;
 mod redis_server;
 mod sampling;
 mod scripted_commands;
 mod scripted_redis;
+pub mod shipped;
+mod small_host;
 mod stepped_clock;
 mod uml;
+mod webhook;
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
+pub use alertmanager::{Alertmanager, KeptAlert, amtool, promtool};
 pub use canary::{Aviary, Canary};
 pub use cgroup::Cgroup;
 pub use children::Group;
@@ -37,12 +44,15 @@ pub use fleet::{Fleet, cpu_of_threads};
 pub use http::{Answer, request};
 pub use metrics::{Metrics, promtool_accepts};
 pub use ntp_source::NtpSource;
+pub use prometheus::{Prometheus, PrometheusSetup, Series};
 pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
+pub use small_host::{SmallHost, SmallHostSetup};
 pub use stepped_clock::SteppedClock;
 pub use uml::Inside;
+pub use webhook::{Notification, NotifiedAlert, Webhook};
 pub use worker::{Worker, WorkerSetup};
 
 use std::io::Write;
@@ -70,8 +80,8 @@ pub fn not_tested(why: &str) {
     let _ = writeln!(std::io::stderr(), "not tested: {why}");
 }
 
-/// Held by what takes the whole machine: two hundred processes that are starved on purpose, and a machine inside the
-/// machine whose sampling must not be starved by them.
+/// Held by what takes the whole machine, two hundred processes that are starved on purpose, and by what must not be starved
+/// by them: a machine inside the machine, and whole pipelines that have to be in time.
 pub fn whole_machine() -> std::sync::MutexGuard<'static, ()> {
     static WHOLE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     WHOLE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

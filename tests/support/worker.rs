@@ -49,6 +49,11 @@ impl WorkerSetup {
             .with("--pause", &pause.to_string())
     }
 
+    /// It writes its process id there.
+    pub fn pid_file(self, file: &Path) -> Self {
+        self.with("--pid-file", &file.display().to_string())
+    }
+
     /// Starts it.
     pub fn start(self) -> Worker {
         let mut command = Command::new("python3");

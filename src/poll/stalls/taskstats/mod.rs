@@ -32,6 +32,11 @@ pub enum Unavailable {
     /// The kernel was built without it.
     #[error("this kernel has no taskstats ({0})")]
     Absent(Errno),
+    /// There are no such sockets: a sandbox forbids them, or the kernel was built without.
+    #[error(
+        "no netlink here ({0}): a sandbox forbids AF_NETLINK (RestrictAddressFamilies), or the kernel has none"
+    )]
+    NoNetlink(Errno),
     /// Its structure is of a version that is not read.
     #[error("this kernel's taskstats are of version {0}, whose fields lie elsewhere")]
     Version(u16),
@@ -47,7 +52,8 @@ impl From<Errno> for Unavailable {
     fn from(e: Errno) -> Self {
         match e {
             Errno::PERM | Errno::ACCESS => Self::Permission(e),
-            Errno::NOENT | Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT => Self::Absent(e),
+            Errno::NOENT | Errno::PROTONOSUPPORT => Self::Absent(e),
+            Errno::AFNOSUPPORT => Self::NoNetlink(e),
             e => Self::Socket(e),
         }
     }
