@@ -27,8 +27,9 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     if !token.iter().all(is_digit) || !is_end_of_16_bytes(token.last()) {
         return None;
     }
-    // Metadata that goes on with the same letters may be the rest of a longer name.
-    let is_apart = !metadata.first().is_some_and(is_digit);
+    // What goes on with letters of any base64 may be the rest of a longer token or name.
+    let is_apart =
+        !metadata.first().is_some_and(|b| is_digit(b) || matches!(b, b'+' | b'/' | b'='));
     if !sight.is_declared && (!is_apart || !looks_random(token)) {
         return None;
     }

@@ -32,7 +32,7 @@ pub(super) fn decode_as(format: &Format, fit: Fit, sight: &Sight<'_>) -> Option<
         return None;
     }
     let address = uuid.address();
-    let host = address.as_deref().map(str::as_bytes);
+    let host = address.as_ref().map(|a| a.as_slice());
     let mut held = holding(token, Named { host, ..Named::default() }, sight.rules);
     held.taken_at = uuid.is_plausible().then(|| uuid.unix_seconds());
     let mut decoded = format.decoded(Shape::Text);
@@ -72,9 +72,16 @@ impl Uuid1 {
     }
 
     /// The hardware address, unless it says of itself that it was drawn at random.
-    fn address(&self) -> Option<String> {
+    fn address(&self) -> Option<[u8; 17]> {
         let [_, _, octets @ ..] = self.node.to_be_bytes();
         let is_random = octets[0] & 1 == 1 || self.node == 0;
-        (!is_random).then(|| octets.map(|o| format!("{o:02x}")).join(":"))
+        let digit = |n: u8| if n < 10 { b'0' + n } else { b'a' + n - 10 };
+        let mut text = [b':'; 17];
+        for (place, octet) in text.chunks_mut(3).zip(octets) {
+            for (to, digit) in place.iter_mut().zip([digit(octet >> 4), digit(octet & 15)]) {
+                *to = digit;
+            }
+        }
+        (!is_random).then_some(text)
     }
 }

@@ -244,7 +244,10 @@ pub(super) fn can_see_holder(state: &State, lock: &Lock) -> bool {
     let mut tenures = lock.tenures().peekable();
     match tenures.peek() {
         Some(_) => tenures.any(|t| t.worker().is_some_and(is_seen)),
-        None => lock.rules.holder.is_some() && !state.rules.groups.is_empty(),
+        None => {
+            let is_named = lock.rules.holder.is_some() || lock.was_named;
+            is_named && !state.rules.groups.is_empty()
+        }
     }
 }
 

@@ -57,7 +57,7 @@ impl Growth {
             return false;
         };
         let length = configured.or(self.first.map(|l| l as f64 / 1e6)).unwrap_or_default();
-        self.bounds.len() > RENEWALS && (now - before) as f64 / 1e6 > GROWTH * length
+        self.bounds.len() > RENEWALS && now.saturating_sub(*before) as f64 / 1e6 > GROWTH * length
     }
 }
 
@@ -117,10 +117,21 @@ mod tests {
         Seen { span: Span { sent: at, done: at }, time: ServerTime::from_ms(ms), marks }
     }
 
-    /// Renewals at `at` for `lengths`, each between two reads `poll` apart.
+    /// Renewals at some times for some lengths, read each `poll`: of those between two reads the last is seen, if it is not
+    /// over by then.
     fn growth(poll: i64, renewals: impl Iterator<Item = (i64, i64)>) -> Vec<bool> {
         let mut growth = Growth::default();
-        renewals
+        let mut seen_ones: Vec<(i64, i64)> = Vec::new();
+        for (at, length) in renewals {
+            if seen_ones.last().is_some_and(|(before, _)| before / poll == at / poll) {
+                seen_ones.pop();
+            }
+            if at % poll + length > poll {
+                seen_ones.push((at, length));
+            }
+        }
+        seen_ones
+            .into_iter()
             .map(|(at, length)| {
                 let before = at - at % poll;
                 let e = Expiry::At(ServerTime::from_ms(at + length));

@@ -11,7 +11,7 @@ use crate::derive::fresh::is_fresh;
 use crate::derive::tenure::Seen;
 use crate::derive::wanted::{Effects, Weight};
 use crate::derive::workers::Workers;
-use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Tells};
+use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Tells};
 use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 
 /// What keys beside a lock's own told last.
@@ -29,6 +29,8 @@ pub struct Beside {
     pub(super) asked: Option<Mono>,
     /// The value whose holders' expiries are read beside it, and the key's own expiry.
     pub(super) awaited: Option<(Arc<Decoded>, Expiry)>,
+    /// Holders whose expiry was not among what was told last.
+    pub(super) untold: Vec<Token>,
     /// The read before the one that shows new holders.
     pub(super) before: Option<Seen>,
     /// The library took note that the holder stalled: since the first read that showed it.
@@ -87,6 +89,10 @@ impl Lock {
         let shown = self.shares_beside(read);
         if !shown.is_empty() {
             self.beside.asked = None;
+            let is_told = |h: &&Holding| shown.iter().any(|(t, _)| *t == h.owner.token);
+            let holders = self.beside.awaited.iter().flat_map(|(value, _)| &value.holders);
+            self.beside.untold =
+                holders.filter(|h| !is_told(h)).map(|h| h.owner.token.clone()).collect();
             self.read_members(shown, c, workers, fx);
         }
     }

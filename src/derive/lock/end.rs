@@ -79,6 +79,7 @@ impl Lock {
             let name = self.name_of(o, c);
             workers.attach(o, name, (self.store, self.key), c.seen.span.done, fx)
         });
+        self.was_named |= seat.worker.is_some();
         let mut tenure = Tenure {
             owner,
             seat,

@@ -109,9 +109,13 @@ impl Lock {
 }
 
 fn any(each: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    each.fold(Some(false), |all, one| match (all, one) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (Some(false), Some(false)) => Some(false),
-        _ => None,
-    })
+    let mut all_known = true;
+    for one in each {
+        match one {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => all_known = false,
+        }
+    }
+    all_known.then_some(false)
 }

@@ -139,6 +139,8 @@ pub struct Lock {
     pub shapes: shape::Shapes,
     /// What keys beside its own told.
     pub beside: Beside,
+    /// Something named a worker as its holder, now or before.
+    pub was_named: bool,
     /// Reads around its expiries are asked for.
     is_aligned: bool,
     /// While one of several holders stands in: signals that rose for it, and why.
@@ -197,6 +199,7 @@ impl Lock {
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),
             beside: Beside::default(),
+            was_named: false,
             is_aligned: true,
             raised: None,
             waiters_inside: None,

@@ -42,5 +42,6 @@ impl Lock {
         workers.release(&tenure.seat, lock, c.seen.span.done);
         tenure.seat = workers.attach(owner, name, lock, c.seen.span.done, fx);
         tenure.owner = Some(owner.clone());
+        self.was_named |= tenure.seat.worker.is_some();
     }
 }

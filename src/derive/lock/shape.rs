@@ -89,7 +89,9 @@ impl Lock {
         let value = match found {
             Found::Present { value, .. } => {
                 let is_lock = self.is_lock_value(value);
-                Some(self.shapes.read(value, is_lock, now))
+                let is_unexpected = self.shapes.read(value, is_lock, now);
+                // What a pattern finds beside locks is none.
+                Some(is_unexpected && self.is_lock())
             }
             Found::Absent | Found::Unreadable(Unreadable::Unexpected) => {
                 self.shapes.other = None;

@@ -67,7 +67,8 @@ impl Lock {
         let live = value.holders.iter().enumerate().filter(|(_, h)| is_ahead(h, c.seen.time));
         live.map(|(i, holding)| {
             let token = holding.owner.token.clone();
-            if holding.until.is_none() && is_beside(i) && !is_late {
+            let is_untold = is_late || self.beside.untold.contains(&token);
+            if holding.until.is_none() && is_beside(i) && !is_untold {
                 return (token, None);
             }
             // A writer is alone, and the key's expiry its own.

@@ -10,8 +10,8 @@ use crate::observe::{Mono, Span};
 
 /// How long a lock that should always be held may be free while its lease is not known.
 const UNKNOWN_LEASE: f64 = 30.0;
-/// Two reads that show it free and wanted have to be this far apart.
-const WANTED: Duration = Duration::from_secs(2);
+/// Two reads that show it free and wanted have to be this far apart; polls come each 2 s and not to the millisecond.
+const WANTED: Duration = Duration::from_millis(1_950);
 /// Reads in between: a busy lock is free for a moment at each hand-over, and must not be met in two of these.
 const BETWEEN_MS: [u64; 3] = [310, 870, 1_490];
 
@@ -57,7 +57,7 @@ impl Lock {
         }
         match self.beside.wanted {
             None => {
-                self.beside.wanted = Some((read.done, false));
+                self.beside.wanted = Some((read.sent, false));
                 for ms in BETWEEN_MS {
                     self.want_read(read.done.plus(Duration::from_millis(ms)), fx);
                 }

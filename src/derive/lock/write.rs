@@ -9,7 +9,7 @@ use crate::derive::workers::Workers;
 use crate::observe::Expiry;
 
 /// Smaller changes of E are rounding: below 7.0 it is computed from TIME and PTTL.
-const WRITE_MICROS: i64 = 20_000;
+const WRITE_MICROS: u64 = 20_000;
 /// How far a gap may lie outside what the reads around both writes allow.
 const GAP_SLACK_MICROS: i64 = 50_000;
 
@@ -165,7 +165,7 @@ fn classify(
         (Expiry::At(old), Expiry::At(new)) => new.micros_since(old),
         _ => return Some(Kind::Other),
     };
-    if delta.abs() <= WRITE_MICROS {
+    if delta.unsigned_abs() <= WRITE_MICROS {
         return None;
     }
     if is_broken || tenure.is_own != share.is_own {

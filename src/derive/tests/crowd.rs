@@ -257,6 +257,26 @@ fn without_what_is_beside_the_key_readers_share_its_expiry() {
 }
 
 #[test]
+fn readers_of_whom_only_some_are_told_are_all_followed() {
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_100);
+    for k in 0..20 {
+        // Another reader comes and goes, so that the value is another one each time.
+        let third = format!("c:{k}");
+        let e = s.server_ms() + 6_000;
+        s.show(readers_beside(&["a:1", "b:1", &third]), Some(e));
+        s.beside = vec![(Tells::HolderExpiry(0), until(e)), (Tells::HolderExpiry(2), until(e))];
+        s.advance(2_000);
+    }
+    let lock = s.lock();
+    assert_eq!((lock.holders.len(), lock.holders_beyond), (3, 0));
+    let of = |name: &str| lock.holders.iter().find(|h| &*h.worker == name).unwrap();
+    assert!(of("a").renewal_age_seconds.is_some() && of("b").renewal_age_seconds.is_none());
+    assert_eq!(lock.counts.renewals, 19, "of the one reader that stays and is told");
+    s.assert_quiet();
+}
+
+#[test]
 fn one_worker_may_hold_several_permits() {
     let mut s = Sim::new(500, None, rules());
     s.process = Some(running(7, 0));

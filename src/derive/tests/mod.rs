@@ -1,5 +1,12 @@
 //! Verdicts on invented time: what must rise, what must stay quiet, and what each end is called.
 
+mod any_value;
+mod cases;
+mod cases_controls;
+mod cases_expiry;
+mod cases_gone;
+mod cases_keys;
+mod cases_renewal;
 mod clock_views;
 mod clocks;
 mod crowd;

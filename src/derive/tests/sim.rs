@@ -266,7 +266,11 @@ impl Sim {
         self.beat = Some(self.beat.unwrap_or(0) + 1);
     }
 
-    fn expire(&mut self) {
+    pub fn rules(&self) -> &LockRules {
+        &self.rules
+    }
+
+    pub fn expire(&mut self) {
         let now = self.server_ms();
         if self.shows.as_ref().and_then(|(_, e)| *e).is_some_and(|e| now > e) {
             self.shows = None;
@@ -355,15 +359,7 @@ impl Sim {
                 Found::Present { value: self.decode(&k), expiry: expiry(k.expiry_ms) }
             }
         };
-        self.step(Observation::Batch(BatchRead {
-            node: node(),
-            connection: self.connection,
-            span: self.span(),
-            time: ServerTime::from_ms(self.server_ms()),
-            role: Role::Master,
-            offset: Some(self.ms),
-            reads: vec![KeyRead { key: KEY, found }],
-        }));
+        self.batch(KeyRead { key: KEY, found });
         if !self.beside.is_empty() {
             let sent = self.now().plus(Duration::from_micros(1_100));
             self.step(Observation::Companions(Box::new(CompanionRead {
@@ -373,6 +369,39 @@ impl Sim {
                 time: ServerTime::from_ms(self.server_ms()).plus_micros(1_300),
                 told: self.beside.clone(),
             })));
+        }
+    }
+
+    fn batch(&mut self, read: KeyRead) {
+        self.step(Observation::Batch(BatchRead {
+            node: node(),
+            connection: self.connection,
+            span: self.span(),
+            time: ServerTime::from_ms(self.server_ms()),
+            role: Role::Master,
+            offset: Some(self.ms),
+            reads: vec![read],
+        }));
+    }
+
+    /// So many other locks of the same entry were held once each, for leases of this length.
+    pub fn siblings(&mut self, count: u32, lease_ms: i64) {
+        for n in 1..=count {
+            let (key, lock) = (KeyId(n), Arc::from(format!("sibling-{n}")));
+            self.step(Observation::KeyWatched(KeyWatched {
+                store: STORE,
+                key,
+                key_text: "sibling".into(),
+                lock,
+                rules: self.rules.clone(),
+            }));
+            let until = Expiry::At(ServerTime::from_ms(self.server_ms() + 500 + lease_ms));
+            let held = Found::Present { value: Arc::new(held_by("sibling")), expiry: until };
+            for found in [Found::Absent, held, Found::Absent] {
+                self.batch(KeyRead { key, found });
+                self.advance(500);
+            }
+            self.advance(self.poll_ms);
         }
     }
 
@@ -533,14 +562,20 @@ impl Sim {
     }
 
     pub fn assert_quiet(&self) {
-        for s in [
-            Signal::HolderStale,
-            Signal::RenewalAfterLostLiveness,
-            Signal::RenewalOverdue,
-            Signal::LeaseWithoutTtl,
-            Signal::HeldTooLong,
-        ] {
-            assert_eq!(self.rises(s), 0, "{} rose: {:#?}", s.as_str(), self.lock().transitions);
-        }
+        self.assert_raised(&[]);
+    }
+
+    /// No signal rose but these, which may have.
+    pub fn assert_quiet_but(&self, signals: &[Signal]) {
+        let rose = |s: &&Signal| self.rises(**s) > 0 && !signals.contains(s);
+        let rose: Vec<&Signal> = Signal::ALL.iter().filter(rose).collect();
+        assert!(rose.is_empty(), "{rose:?}: {:#?}", self.lock().transitions);
+    }
+
+    /// These signals rose, and no other.
+    pub fn assert_raised(&self, signals: &[Signal]) {
+        let rose: Vec<Signal> =
+            Signal::ALL.iter().copied().filter(|s| self.rises(*s) > 0).collect();
+        assert_eq!(rose, signals, "{:#?}", self.lock().transitions);
     }
 }
