@@ -242,7 +242,7 @@ async fn many_are_read_in_turns_and_never_one_by_one() {
     // Four rounds: 30 transactions, 20 pipelines beside the locks and the facts each.
     assert!(tokens > 2000, "{tokens}");
     assert!(times < 5 * 60, "{times} requests with a TIME in four rounds");
-    assert!(reads < 5 * 120, "{reads} reads from sockets in four rounds over {LOCKS} locks");
+    assert!(reads < 5 * 80, "{reads} reads from sockets in four rounds over {LOCKS} locks");
 }
 
 #[tokio::test]
