@@ -13,11 +13,11 @@
 mod ability;
 mod after;
 mod asked;
-mod batch;
+pub(in crate::poll) mod batch;
 mod beside;
 mod blame;
 pub mod codec;
-mod collection;
+pub(in crate::poll) mod collection;
 mod conn;
 mod context;
 mod dial;

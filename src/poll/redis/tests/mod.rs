@@ -6,6 +6,7 @@ mod collections;
 mod failure;
 mod memory;
 mod nodes;
+mod owner_index;
 mod parts;
 mod reading;
 mod registry;
