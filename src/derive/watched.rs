@@ -55,6 +55,11 @@ impl Store {
         self.locks.insert(watched.key, lock);
     }
 
+    /// The names of its locks, those that wait through a reload among them.
+    pub fn lock_names(&self) -> impl Iterator<Item = &str> {
+        self.locks.values().map(|l| &*l.name).chain(self.parked.keys().map(|name| &**name))
+    }
+
     /// A pattern's key was absent for long.
     pub fn forget(&mut self, key: KeyId, workers: &mut Workers) {
         if let Some(lock) = self.locks.remove(&key) {

@@ -197,6 +197,8 @@ words! {
         Process = "process",
         /// Its heartbeat.
         Heartbeat = "heartbeat",
+        /// A list of live workers.
+        List = "list",
     }
 }
 

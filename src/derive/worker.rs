@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::claims::Claims;
 use super::cpu::CpuTime;
 use super::heartbeat::{BeatRules, Heartbeat};
 use super::host::Host;
+use super::listed::Listed;
 use super::process::Processes;
 use super::words::Liveness;
 use crate::config::{ProcessSource, WorkerGroup};
@@ -39,6 +41,10 @@ pub struct Worker {
     pub has_held: bool,
     /// Its processes' stalls, cgroups and JVMs.
     pub host: Host,
+    /// What it says it holds.
+    pub claims: Claims,
+    /// The lists of live workers that name it, or did.
+    pub listed: Listed,
 }
 
 impl Worker {
@@ -56,6 +62,8 @@ impl Worker {
             last_held: at,
             has_held: false,
             host: Host::default(),
+            claims: Claims::default(),
+            listed: Listed::default(),
         }
     }
 

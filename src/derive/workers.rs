@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::heartbeat::BeatRules;
+use super::lists::Lists;
 use super::wanted::Effects;
 use super::words::LivenessSource;
 use super::worker::{Worker, beat_rules};
@@ -34,7 +35,9 @@ impl Seat {
 pub struct Workers {
     /// By name.
     pub by_name: BTreeMap<Arc<str>, Worker>,
-    groups: Arc<Vec<WorkerGroup>>,
+    /// Lists of live workers.
+    pub lists: Lists,
+    pub(super) groups: Arc<Vec<WorkerGroup>>,
     most: usize,
     poll: Duration,
     retain: Duration,
@@ -53,6 +56,7 @@ impl Workers {
     ) -> Self {
         let mut workers = Self {
             by_name: BTreeMap::new(),
+            lists: Lists::default(),
             groups: Arc::new(Vec::new()),
             most,
             poll,
@@ -83,6 +87,9 @@ impl Workers {
             {
                 w.heartbeat = Default::default();
                 w.processes.clear();
+            }
+            if before.map(|g| &g.claim) != after.map(|g| &g.claim) {
+                w.claims = Default::default();
             }
             w.group = group;
             w.is_configured = false;
@@ -201,7 +208,10 @@ impl Workers {
     pub fn retire(&mut self, now: Mono, fx: &mut Effects) {
         let (retain, before) = (self.retain, self.by_name.len());
         self.by_name.retain(|_, w| {
-            w.is_configured || !w.holds.is_empty() || now.since(w.last_held) < retain
+            w.is_configured
+                || !w.holds.is_empty()
+                || w.listed.is_named()
+                || now.since(w.last_held) < retain
         });
         fx.watch_changed |= self.by_name.len() != before;
         for w in self.by_name.values_mut() {

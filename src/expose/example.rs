@@ -2,6 +2,7 @@
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
 mod host;
+mod told;
 
 use std::sync::Arc;
 
@@ -189,6 +190,7 @@ fn orders_lock() -> LockView {
         token_host: Some("host-a".into()),
         token_pid: Some(4711),
         beat_age_seconds: Some(43.0),
+        told: told::of_orders(),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",
@@ -248,6 +250,7 @@ fn frozen_worker() -> WorkerView {
         sources: vec![
             (LivenessSource::Process, true, None),
             (LivenessSource::Heartbeat, false, Some(33.0)),
+            (LivenessSource::List, true, None),
         ],
         heartbeats: Some(41),
         heartbeat_age_seconds: Some(43.0),
@@ -262,6 +265,7 @@ fn frozen_worker() -> WorkerView {
         }),
         process_gone: false,
         restarts: Some(0),
+        claims: vec![("main".into(), "orders".into())],
         coverage_lost: Vec::new(),
     }
 }
@@ -273,6 +277,7 @@ fn gone_worker() -> WorkerView {
         process_gone: true,
         host: None,
         skew_bounds: Vec::new(),
+        claims: vec![(HOSTILE.into(), HOSTILE.into())],
         coverage_lost: vec![("heartbeat", "unreachable")],
         ..frozen_worker()
     }

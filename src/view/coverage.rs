@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::holder::Holder;
-use super::{Aspect, BlindReason, LockView, clock, host_coverage, lease_coverage};
+use super::{Aspect, BlindReason, LockView, clock, host_coverage, lease_coverage, resources};
 use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
@@ -16,10 +16,13 @@ use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 32] = [
+pub const BLIND: [(Aspect, BlindReason); 38] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
+    (Aspect::Holder, BlindReason::Permission),
+    (Aspect::Holder, BlindReason::Unreachable),
+    (Aspect::Holder, BlindReason::NoHistory),
     (Aspect::Heartbeat, BlindReason::NotConfigured),
     (Aspect::Heartbeat, BlindReason::Permission),
     (Aspect::Heartbeat, BlindReason::Unreachable),
@@ -39,6 +42,9 @@ pub const BLIND: [(Aspect, BlindReason); 32] = [
     (Aspect::Lease, BlindReason::Unsupported),
     (Aspect::Lease, BlindReason::Unreachable),
     (Aspect::Fencing, BlindReason::NotConfigured),
+    (Aspect::Fencing, BlindReason::Permission),
+    (Aspect::Fencing, BlindReason::Unreachable),
+    (Aspect::Fencing, BlindReason::NoHistory),
     (Aspect::Renewals, BlindReason::Unsupported),
     (Aspect::Renewals, BlindReason::NoHistory),
     (Aspect::Replicas, BlindReason::Unreachable),
@@ -85,10 +91,9 @@ pub(super) fn judge(
     {
         lost.push((Aspect::Clock, reason));
     }
-    if lock.rules.fencing.as_ref().is_none_or(|f| f.accepted.is_empty()) {
-        // Nobody is known to check its tokens.
-        lost.push((Aspect::Fencing, BlindReason::NotConfigured));
-    }
+    resources::blind(state, lock, now, &mut lost);
+    let list = resources::list_reason(state, lock, now);
+    lost.extend(list.map(|reason| (Aspect::Holder, reason)));
     lease_coverage::tokens(lock, &mut lost);
     // What is known of its holders is of before.
     if lock.unreadable.is_some() {
@@ -145,7 +150,12 @@ fn holder(
     lost: &mut Vec<(Aspect, BlindReason)>,
 ) {
     let (tenure, before) = (holder.tenure, lost.len());
+    // A list may name what the token names, whoever that is.
+    let is_judged = holder.judged.liveness != Liveness::Unknown;
     let Some(name) = tenure.worker() else {
+        if is_judged {
+            return;
+        }
         let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
@@ -158,10 +168,12 @@ fn holder(
         return;
     };
     let Some((worker, group, rules)) = state.workers.with_group(name) else {
-        lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
+        if !is_judged {
+            lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
+        }
         return;
     };
-    if group.heartbeat.is_none() && group.process.is_none() {
+    if group.heartbeat.is_none() && group.process.is_none() && !is_judged {
         lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
     }
     if let Some(reason) = heartbeat(worker, group, rules) {
@@ -180,7 +192,7 @@ fn holder(
     // Its sources can be read, and have yet to say something of this tenure.
     let mut own = lost.iter().skip(before);
     let is_told = own.any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
-    if !is_told && holder.judged.liveness == Liveness::Unknown {
+    if !is_told && !is_judged {
         let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
         lost.push((aspect, BlindReason::NoHistory));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::holder::{Holder, holder_view, holders, worst};
-use super::{LockCounts, LockView, TransitionView, coverage};
+use super::{LockView, coverage, resources};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
@@ -17,6 +17,38 @@ use crate::observe::{Expiry, Mono, Role, ServerTime};
 /// Ends that a lock counts; the others are told per store only.
 const LOCK_ENDS: [Evidence; 4] =
     [Evidence::Released, Evidence::Lapsed, Evidence::Overwritten, Evidence::Unknown];
+
+/// Counters of a lock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockCounts {
+    /// Acquisitions seen.
+    pub acquisitions: u64,
+    /// Renewals seen.
+    pub renewals: u64,
+    /// Renewals that came after the lock was overdue.
+    pub late_renewals: u64,
+    /// Renewals after the holder lost liveness.
+    pub renewals_after_lost_liveness: u64,
+    /// Ends: released, lapsed, overwritten, unknown.
+    pub ends: Vec<(Evidence, u64)>,
+    /// Leases that ran out under a holder, by its liveness; `None` where holders cannot be seen.
+    pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
+    /// Seconds free.
+    pub free_seconds: f64,
+    /// Seconds with at least one waiter; `None` where the format never showed any.
+    pub waiting_seconds: Option<f64>,
+}
+
+/// Something that happened to a lock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransitionView {
+    /// Seconds before the snapshot.
+    pub age_seconds: f64,
+    /// What, in one word such as `acquired`, `renewed_late`, `released`, `holder_stale`.
+    pub what: &'static str,
+    /// More, for a person; no secrets.
+    pub detail: String,
+}
 
 pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let poll = state.rules.poll_interval;
@@ -102,6 +134,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         token_host: only.and_then(|h| h.tenure.owner.as_ref()?.host.clone()),
         token_pid: only.and_then(|h| h.tenure.owner.as_ref()?.pid),
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
+        told: resources::told(state, lock, now),
         transitions: lock
             .timeline
             .iter()

@@ -9,6 +9,7 @@ mod host;
 mod host_coverage;
 mod lease_coverage;
 mod lock;
+mod resources;
 mod worker;
 
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub use build::Instant;
 pub use clock::ClockView;
 pub use coverage::BLIND;
 pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
+pub use lock::{LockCounts, TransitionView};
+pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
@@ -232,6 +235,8 @@ pub struct LockView {
     pub token_pid: Option<i32>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
+    /// What sources tell of it.
+    pub told: ToldView,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }
@@ -265,36 +270,4 @@ pub struct HolderView {
     pub pid: Option<i32>,
     /// Since its last beat.
     pub beat_age_seconds: Option<f64>,
-}
-
-/// Counters of a lock.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LockCounts {
-    /// Acquisitions seen.
-    pub acquisitions: u64,
-    /// Renewals seen.
-    pub renewals: u64,
-    /// Renewals that came after the lock was overdue.
-    pub late_renewals: u64,
-    /// Renewals after the holder lost liveness.
-    pub renewals_after_lost_liveness: u64,
-    /// Ends: released, lapsed, overwritten, unknown.
-    pub ends: Vec<(Evidence, u64)>,
-    /// Leases that ran out under a holder, by its liveness; `None` where holders cannot be seen.
-    pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
-    /// Seconds free.
-    pub free_seconds: f64,
-    /// Seconds with at least one waiter; `None` where the format never showed any.
-    pub waiting_seconds: Option<f64>,
-}
-
-/// Something that happened to a lock.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TransitionView {
-    /// Seconds before the snapshot.
-    pub age_seconds: f64,
-    /// What, in one word such as `acquired`, `renewed_late`, `released`, `holder_stale`.
-    pub what: &'static str,
-    /// More, for a person; no secrets.
-    pub detail: String,
 }

@@ -39,7 +39,7 @@ pub enum Preset {
         /// The key's type.
         kind: MembersKind,
         /// Where each member beats; `{member}` stands for its name.
-        heartbeat: Option<Source>,
+        heartbeat: Option<Box<Source>>,
     },
 }
 

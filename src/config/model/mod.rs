@@ -18,7 +18,7 @@ pub use lock::{
     Effects, FORMATS, Fencing, Group, LockConfig, LockKeys, LockRules, NameTemplate,
     ResourceSource, SeriesTier, TokenKind,
 };
-pub use source::{HttpPart, RedisPart, Source, fill_worker};
+pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
 pub use store::{Password, RedisAddr, RedisUrl, Store, TlsFiles};
 pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 

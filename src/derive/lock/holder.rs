@@ -21,20 +21,22 @@ pub struct Judged {
     pub process: Option<Loss>,
     /// See `process`.
     pub heartbeat: Option<Loss>,
+    /// By the list that should name it.
+    pub list: Option<Loss>,
 }
 
 impl Judged {
     /// Nothing is known.
     pub const UNKNOWN: Judged =
-        Judged { liveness: Liveness::Unknown, process: None, heartbeat: None };
+        Judged { liveness: Liveness::Unknown, process: None, heartbeat: None, list: None };
 
     /// When liveness was lost first.
     pub fn lost_since(&self) -> Option<Mono> {
-        [self.process, self.heartbeat].into_iter().flatten().map(|l| l.since).min()
+        self.losses().map(|l| l.since).min()
     }
 
     fn losses(&self) -> impl Iterator<Item = Loss> {
-        [self.process, self.heartbeat].into_iter().flatten()
+        [self.process, self.heartbeat, self.list].into_iter().flatten()
     }
 }
 
@@ -46,6 +48,15 @@ impl Lock {
 
     /// Liveness of the holder of one of its tenures.
     pub fn judged(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
+        let mut judged = self.judged_as_worker(tenure, workers, now);
+        // A list names what the token names, which need not be a worker.
+        let (liveness, loss) = workers.lists.verdict(self, tenure, now);
+        judged.liveness = judged.liveness.min(liveness);
+        judged.list = loss;
+        judged
+    }
+
+    fn judged_as_worker(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
         let (Some(name), Some(owner)) = (tenure.worker(), &tenure.owner) else {
             return Judged::UNKNOWN;
         };
@@ -178,7 +189,8 @@ impl Lock {
                     tenure.beat_looked.get_or_insert(span.done);
                 }
             }
-            LivenessSource::Process => {}
+            // A list has its own way to tell one tenure from another.
+            LivenessSource::Process | LivenessSource::List => {}
         }
     }
 
@@ -196,6 +208,8 @@ impl Lock {
         let (loss, wait) = match source {
             LivenessSource::Process => (judged.process, std::time::Duration::ZERO),
             LivenessSource::Heartbeat => (judged.heartbeat, self.usual_beat(workers)),
+            // That nobody lists it does not say since when it cannot have renewed.
+            LivenessSource::List => return,
         };
         let Some(loss) = loss else { return };
         let Phase::Held(tenure) = &mut self.phase else { return };

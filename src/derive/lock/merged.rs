@@ -1,6 +1,7 @@
 //! What a lock with many holders has of each: signals, and looks at the workers that hold it.
 
 use super::{Lock, Phase};
+use crate::derive::tenure::Tenure;
 use crate::derive::wanted::Effects;
 use crate::derive::words::{LivenessSource, Signal};
 use crate::derive::workers::Workers;
@@ -34,10 +35,38 @@ impl Lock {
         });
     }
 
+    /// After a look that says something of all its holders.
+    pub fn looked_by_all(
+        &mut self,
+        source: LivenessSource,
+        span: Span,
+        workers: &Workers,
+        fx: &mut Effects,
+    ) {
+        self.each(
+            |_| true,
+            span.done,
+            fx,
+            |lock, fx| {
+                lock.judge_holder_at_look(source, span, workers, fx);
+            },
+        );
+    }
+
     /// Runs for each tenure of a worker as if it were the only one.
     pub(in crate::derive) fn each_of(
         &mut self,
         worker: &str,
+        at: Mono,
+        fx: &mut Effects,
+        judge: impl FnMut(&mut Lock, &mut Effects),
+    ) {
+        self.each(|t| t.worker().is_some_and(|w| **w == *worker), at, fx, judge);
+    }
+
+    fn each(
+        &mut self,
+        is_meant: impl Fn(&Tenure) -> bool,
         at: Mono,
         fx: &mut Effects,
         mut judge: impl FnMut(&mut Lock, &mut Effects),
@@ -48,7 +77,7 @@ impl Lock {
         }
         let mut crowd = self.take_crowd();
         for member in &mut crowd.members {
-            if member.tenure().is_some_and(|t| t.worker().is_some_and(|w| **w == *worker)) {
+            if member.tenure().is_some_and(&is_meant) {
                 self.stand_in(member);
                 judge(self, fx);
                 self.stand_in(member);

@@ -39,6 +39,11 @@ impl Lock {
         }
     }
 
+    /// A fencing token of the lock went down.
+    pub fn token_regressed(&mut self, at: Mono, detail: &str, fx: &mut Effects) {
+        self.note(at, "fencing_regressed", detail, Weight::Alarm, fx);
+    }
+
     /// Remembers a transition and tells of it.
     pub(super) fn note(
         &mut self,

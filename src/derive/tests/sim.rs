@@ -200,7 +200,7 @@ impl Sim {
         self.ms as i64 + self.offset_ms
     }
 
-    fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         Span { sent: self.now(), done: self.now().plus(Duration::from_millis(1)) }
     }
 
@@ -318,6 +318,9 @@ impl Sim {
                     Wanted::Key { .. } => self.read_key(),
                     Wanted::Look { what: LivenessSource::Heartbeat, .. } => self.read_beat(),
                     Wanted::Look { what: LivenessSource::Process, .. } => self.read_process(),
+                    Wanted::Look { what: LivenessSource::List, .. } => {
+                        panic!("lists are read at their own pace")
+                    }
                 }
             }
         }

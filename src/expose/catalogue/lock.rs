@@ -113,6 +113,21 @@ families! { LOCKS:
         "99th percentile of ended tenures in seconds. Absent before 20 of them.";
     FREE_SECONDS = Counter Full "dlock_lock_free_seconds_total" ["store", "lock"]
         "Time that the lock was free, in seconds on the exporter's monotonic clock.";
+    TOKEN_ISSUED = Gauge Full "dlock_fencing_token_issued" ["store", "lock"]
+        "Last fencing token issued for the lock: by its configured source, else by the library's own counter. Absent \
+         where nothing tells.";
+    TOKEN_ACCEPTED = Gauge Full "dlock_fencing_token_accepted" ["store", "lock", "resource"]
+        "Largest fencing token that the resource accepted, as it tells.";
+    FENCING_REGRESSIONS = Counter Full "dlock_fencing_regressions_total" ["store", "lock", "resource"]
+        "How often the token that the resource accepted fell to a smaller one, in two reads in a row; with an empty \
+         resource, how often the last token issued went down or vanished.";
+    FENCING_REJECTIONS = Counter Full "dlock_fencing_rejections_total" ["store", "lock", "resource"]
+        "Writes that the resource refused because their token was old, since the exporter first read its count.";
+    EFFECTS = Counter Full "dlock_effects_total" ["store", "lock", "resource"]
+        "Side effects on the resource, since the exporter first read its count.";
+    EFFECT_DUPLICATES = Counter Full "dlock_effect_duplicates_total" ["store", "lock", "resource"]
+        "Side effects beyond one for each logical request, in two reads in a row, since the exporter first read the \
+         counts. Absent where requests are not counted.";
     REPLICA_LOCK_DIVERGED = Gauge Full "dlock_replica_lock_diverged" ["store", "lock", "addr", "kind"]
         "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry, \
          expired_by_clock. Absent otherwise.";

@@ -1,6 +1,7 @@
 //! Series of one lock. A lock that is to have no series gets none, and one that was not read lately only what it is that
 //! cannot be judged.
 
+use super::resources;
 use crate::config::SeriesTier;
 use crate::expose::catalogue::{Family, lock as cat, store};
 use crate::expose::sheet::{Sheet, Tiered, flag};
@@ -30,6 +31,7 @@ pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
     add_lease(&mut sheet, store, lock);
     add_counters(&mut sheet, store, lock);
     add_signals(&mut sheet, store, lock);
+    resources::add(&mut sheet, store, lock);
     for (addr, kind) in &lock.divergences {
         let labels = [store, &lock.name, addr, kind.as_str()];
         sheet.add(&cat::REPLICA_LOCK_DIVERGED, labels, 1.0);

@@ -117,6 +117,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             token_host: None,
             token_pid: None,
             beat_age_seconds: n[12],
+            told: ToldView::default(),
             transitions: Vec::new(),
         }
     })

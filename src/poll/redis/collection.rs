@@ -22,12 +22,13 @@ pub enum Opened<'a> {
 pub fn len(form: Form, reply: &[u8]) -> Option<usize> {
     let mut walk = Walk::new(reply);
     let count = walk.many()?;
+    let half = (count % 2 == 0).then_some(count / 2);
     match form {
-        Form::Hash => Some(count / 2),
+        Form::Hash => half,
         Form::Set => Some(count),
         // RESP3 has a pair for each member, RESP2 one row of members and scores.
         Form::Zset if is_paired(&walk) => Some(count),
-        Form::Zset => Some(count / 2),
+        Form::Zset => half,
         _ => None,
     }
 }
@@ -134,6 +135,7 @@ mod tests {
             b"*2\r\n*2\r\n$1\r\na\r\n,1\r\n$1\r\nb\r\n",
             b"*1\r\n*3\r\n$1\r\na\r\n,1\r\n,2\r\n",
             b"*2\r\n$1\r\na\r\n",
+            b"*3\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\nb\r\n",
             b":7\r\n",
         ] {
             assert_eq!(zset(reply), None, "{:?}", String::from_utf8_lossy(reply));

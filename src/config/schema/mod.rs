@@ -1,9 +1,11 @@
 //! The shape of the configuration as data: which keys exist where, of which type, and which are known to come in a
 //! later version. Unknown keys, names from the environment and the key reference all follow from it. Holds no values.
 
+mod sources;
+
 /// What a key holds.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(in crate::config) enum Kind {
     /// Text.
     Text,
     /// Text that only the environment may give.
@@ -27,30 +29,30 @@ pub(super) enum Kind {
 }
 
 /// One key of a section.
-pub(super) struct Key {
+pub(in crate::config) struct Key {
     /// Its name.
-    pub(super) name: &'static str,
+    pub(in crate::config) name: &'static str,
     /// What it holds.
-    pub(super) kind: Kind,
+    pub(in crate::config) kind: Kind,
     /// Its default as the reference prints it: a value, `required`, or empty.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub(super) default: &'static str,
+    pub(in crate::config) default: &'static str,
 }
 
 /// A table's keys.
-pub(super) struct Section {
+pub(in crate::config) struct Section {
     /// The heading it has in the reference.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub(super) title: &'static str,
+    pub(in crate::config) title: &'static str,
     /// Its keys.
-    pub(super) keys: &'static [Key],
+    pub(in crate::config) keys: &'static [Key],
     /// Keys that later versions have. They are named as such, so that nobody searches for a typo.
-    pub(super) later: &'static [&'static str],
+    pub(in crate::config) later: &'static [&'static str],
 }
 
 impl Section {
     /// The key of that name.
-    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+    pub(in crate::config) fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|k| k.name == name)
     }
 }
@@ -59,11 +61,16 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
+#[cfg(test)]
+use sources::{BASIC_AUTH, MEMBERS, MEMBERS_REDIS, RESOURCE};
+use sources::{EFFECTS, FENCING, HTTP_SOURCE, LIVE, REDIS_SOURCE, SOURCE};
+
 use Kind::{Duration, List, Map, OneOf, Secret, Switch, Table, Text, Texts, Whole};
 
 const YEAR: &str = "365d";
+const ONE_OF_THREE: &str = "exactly one of `redis`, `file`, `http`";
 
-pub(super) static TOP: Section = Section {
+pub(in crate::config) static TOP: Section = Section {
     title: "Top level",
     keys: &[
         key("poll_interval", Duration("50ms", "1h"), "2s"),
@@ -73,13 +80,14 @@ pub(super) static TOP: Section = Section {
         key("max_workers", Whole(1, 100_000), "1000"),
         key("stores", Map(&STORE), ""),
         key("workers", Map(&WORKER), ""),
+        key("live_workers", Map(&LIVE), ""),
         key("clocks", Map(&CLOCK), ""),
         key("local_clock", Text, "the only one that is here"),
     ],
-    later: &["sweep_interval", "live_workers", "evidence"],
+    later: &["sweep_interval", "evidence"],
 };
 
-pub(super) static STORE: Section = Section {
+pub(in crate::config) static STORE: Section = Section {
     title: "stores.NAME",
     keys: &[
         key("url", Text, "required"),
@@ -91,19 +99,23 @@ pub(super) static STORE: Section = Section {
         key("tls", Table(&TLS), ""),
         key("connect_timeout", Duration("10ms", "1m"), "1s"),
         key("response_timeout", Duration("10ms", "1m"), "1s"),
+        key("owner_index", Table(&OWNER_INDEX), ""),
         key("clocks", List(&NODE_CLOCK), ""),
         key("locks", List(&LOCK), ""),
     ],
-    later: &["urls", "events", "sentinel", "owner_index"],
+    later: &["urls", "events", "sentinel"],
 };
 
-pub(super) static NODE_CLOCK: Section = Section {
+pub(in crate::config) static OWNER_INDEX: Section =
+    Section { title: "stores.NAME.owner_index", keys: &[key("key", Text, "required")], later: &[] };
+
+pub(in crate::config) static NODE_CLOCK: Section = Section {
     title: "stores.NAME.clocks[]",
     keys: &[key("addr", Text, "required"), key("clock", Text, "required")],
     later: &[],
 };
 
-pub(super) static TLS: Section = Section {
+pub(in crate::config) static TLS: Section = Section {
     title: "tls",
     keys: &[
         key("ca_file", Text, ""),
@@ -114,7 +126,7 @@ pub(super) static TLS: Section = Section {
     later: &[],
 };
 
-pub(super) static LOCK: Section = Section {
+pub(in crate::config) static LOCK: Section = Section {
     title: "stores.NAME.locks[]",
     keys: &[
         key("name", Text, "required with `key`; `{0}` with `match`"),
@@ -135,11 +147,19 @@ pub(super) static LOCK: Section = Section {
         ),
         key("expect", OneOf(&["any", "always_held"], &[]), "any"),
         key("holder", Text, ""),
+        key("owner_json", Text, ""),
+        key("limit", Whole(1, 1_000_000), ""),
+        key("workers", Texts, ""),
+        key("listed_in", Text, ""),
+        key("fencing", Table(&FENCING), ""),
+        key("effects", List(&EFFECTS), ""),
+        key("group", Switch, "false"),
+        key("group_top", Whole(1, 1_000), "20"),
     ],
-    later: &["keys", "workers", "fencing", "effects", "owner_json", "limit", "listed_in", "group"],
+    later: &["keys"],
 };
 
-pub(super) static WORKER: Section = Section {
+pub(in crate::config) static WORKER: Section = Section {
     title: "workers.GROUP",
     keys: &[
         key("match", Text, "`match` or `names`"),
@@ -147,12 +167,13 @@ pub(super) static WORKER: Section = Section {
         key("series", OneOf(&["full", "core"], &[]), "full"),
         key("process", Table(&PROCESS), ""),
         key("heartbeat", Table(&HEARTBEAT), ""),
+        key("claim", Table(&SOURCE), ""),
         key("jvm", OneOf(&["auto", "always", "never"], &[]), "auto"),
     ],
-    later: &["claim"],
+    later: &[],
 };
 
-pub(super) static PROCESS: Section = Section {
+pub(in crate::config) static PROCESS: Section = Section {
     title: "workers.GROUP.process",
     keys: &[
         key("pid_file", Text, "exactly one"),
@@ -164,64 +185,40 @@ pub(super) static PROCESS: Section = Section {
     later: &[],
 };
 
-pub(super) static HEARTBEAT: Section = Section {
+pub(in crate::config) static HEARTBEAT: Section = Section {
     title: "workers.GROUP.heartbeat",
     keys: &[
-        key("redis", Table(&REDIS_SOURCE), "exactly one of `redis`, `file`, `http`"),
-        key("file", Text, "exactly one of `redis`, `file`, `http`"),
+        key("redis", Table(&REDIS_SOURCE), ONE_OF_THREE),
+        key("file", Text, ONE_OF_THREE),
         key("content", Switch, "false"),
-        key("http", Table(&HTTP_SOURCE), "exactly one of `redis`, `file`, `http`"),
+        key("http", Table(&HTTP_SOURCE), ONE_OF_THREE),
         key("frozen_after", Duration("100ms", YEAR), ""),
     ],
     later: &[],
 };
 
-pub(super) static REDIS_SOURCE: Section = Section {
-    title: "redis source",
-    keys: &[
-        key("store", Text, "required"),
-        key("key", Text, "required"),
-        key("field", Text, ""),
-        key("member", Text, ""),
-        key("exists", Switch, "false"),
-        key("json", Text, ""),
-    ],
-    later: &[],
-};
-
-pub(super) static HTTP_SOURCE: Section = Section {
-    title: "http source",
-    keys: &[
-        key("url", Text, "required"),
-        key("json", Text, ""),
-        key("metric", Text, ""),
-        key("tls", Table(&TLS), ""),
-        key("basic_auth", Table(&BASIC_AUTH), ""),
-        key("bearer_token_file", Text, ""),
-    ],
-    later: &[],
-};
-
-pub(super) static BASIC_AUTH: Section = Section {
-    title: "basic_auth",
-    keys: &[key("username", Text, "required"), key("password_file", Text, "required")],
-    later: &[],
-};
-
-pub(super) static CLOCK: Section =
+pub(in crate::config) static CLOCK: Section =
     Section { title: "clocks.NAME", keys: &[key("chrony", Text, "required")], later: &[] };
 
 /// All sections, in the order of the reference.
 #[cfg(test)]
-pub(super) static SECTIONS: &[&Section] = &[
+pub(in crate::config) static SECTIONS: &[&Section] = &[
     &TOP,
     &STORE,
+    &OWNER_INDEX,
     &NODE_CLOCK,
     &TLS,
     &LOCK,
+    &FENCING,
+    &RESOURCE,
+    &EFFECTS,
     &WORKER,
     &PROCESS,
     &HEARTBEAT,
+    &LIVE,
+    &MEMBERS,
+    &MEMBERS_REDIS,
+    &SOURCE,
     &REDIS_SOURCE,
     &HTTP_SOURCE,
     &BASIC_AUTH,
