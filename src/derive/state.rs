@@ -115,7 +115,10 @@ impl State {
     pub fn step(&mut self, observation: &Observation, fx: &mut Effects) {
         match observation {
             Observation::StoreStarted { store, name, .. } => self.start_store(*store, name),
-            Observation::StoreStopped { store } => self.stop_store(*store),
+            Observation::StoreStopped { store } => {
+                self.stop_store(*store);
+                fx.watch_changed = true;
+            }
             Observation::KeyWatched(w) => {
                 if let Some(s) = self.stores.get_mut(&w.store) {
                     s.watch(w, &mut self.workers);
