@@ -56,6 +56,12 @@ impl Variables {
         self.set(name, format!("-h {} -p {}", address.ip(), address.port()));
     }
 
+    /// Where the API has the lock; the names of the tests' locks need no encoding.
+    fn lock_url(&self) -> String {
+        let of = |name: &str| self.0.get(name).map_or("", String::as_str);
+        format!("{}/api/v1/locks/{}/{}", of("EXPORTER"), of("STORE"), of("LOCK"))
+    }
+
     /// Runs a block once.
     pub fn run(&self, script: &str) -> Outcome {
         let binary = Path::new(env!("CARGO_BIN_EXE_dlock_exporter"));
@@ -67,6 +73,7 @@ impl Variables {
             .current_dir(repository("alerts"))
             .env_remove("DLOCK_EXPORTER")
             .env("PATH", path)
+            .env("LOCK_URL", self.lock_url())
             .envs(&self.0)
             .output()
             .expect("timeout and bash run");

@@ -113,7 +113,7 @@ impl PrometheusSetup {
             .arg("--rules.alert.resend-delay=5s")
             .arg("--log.level=warn");
         let group = Group::start("prometheus", &mut command, &dir.path().join("log"));
-        let mut prometheus = Prometheus { group, address, dir };
+        let mut prometheus = Prometheus { group, address, _dir: dir };
         wait_until("Prometheus is ready", Duration::from_secs(20), || {
             prometheus.must_run();
             let answer = request(address, "GET", "/-/ready", Duration::from_secs(2)).ok()?;
@@ -158,7 +158,7 @@ pub struct ActiveAlert {
 pub struct Prometheus {
     group: Group,
     address: SocketAddr,
-    dir: TempDir,
+    _dir: TempDir,
 }
 
 impl Prometheus {
@@ -170,11 +170,6 @@ impl Prometheus {
     /// What it logged; warnings and errors only.
     pub fn log(&self) -> String {
         self.group.log()
-    }
-
-    /// Where its config and rule files are.
-    pub fn dir(&self) -> &Path {
-        self.dir.path()
     }
 
     /// An instant query; panics on an error of the query. A scalar has no labels.

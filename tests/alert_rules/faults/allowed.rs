@@ -22,6 +22,19 @@ const ALLOWED: &[(&[&str], &str)] = &[
         &["DlockWorkerCoverageLost", "max and min"],
         "every value is 1: the series is absent otherwise",
     ),
+    (&["dlock:worker:dead: arithmetic"], "the value does not matter, only whether there is one"),
+    (
+        &["DlockStoreUnwatched", "on: no instance in"],
+        "another exporter of the job that shows the locks is a watch, which is left out below",
+    ),
+    (
+        &["DlockStoreUnwatched", "range:"],
+        "how long it is remembered that somebody read the locks: tested for dlock_store_up",
+    ),
+    (
+        &["DlockExpiredUnderHolder", "range: 1500s in dlock_store_lease_ends_total"],
+        "how long a step explains an end: the end itself must be newer than five minutes",
+    ),
     (
         &["DlockStoreUnwatched", "max and min"],
         "the value does not matter, only whether there is one",

@@ -13,8 +13,7 @@ use crate::promql::{bare, children, selectors, visit};
 static LEVELS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("^dlock:[a-z_]+:[a-z0-9_]+$").expect("a pattern"));
 
-/// Recorded names: of the form level:metric:operation, recorded once, and before what uses them in the same file. Each is
-/// used by something.
+/// Recorded names: of the form level:metric:operation, recorded once, and before what uses them.
 pub fn names(parsed: &[Parsed<'_>]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut recorded: BTreeMap<&str, usize> = BTreeMap::new();
