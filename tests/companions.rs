@@ -44,13 +44,13 @@ fn what_libraries_keep_beside_their_locks_is_not_listed() {
     let reader = format!("{UUID}:1");
     let epoch = "1795969586629";
     for words in [
-        // Redisson: a fair lock's waiters, a fenced lock's counter, a semaphore, an unlock that is under way, a read lock.
+        // Redisson: a fair lock's waiters, a fenced lock's counter, a semaphore, an unlock that is under way, a reader's
+        // own expiry.
         &["RPUSH", "redisson_lock_queue:{fair}", &format!("{UUID}:2"), &format!("{UUID}:3")][..],
         &["ZADD", "redisson_lock_timeout:{fair}", epoch, &format!("{UUID}:2")],
         &["SET", "redisson_lock_token:{fenced}", "17"],
         &["SET", "semaphore", "3"],
         &["SET", &format!("redisson_unlock_latch:{{fair}}:{UUID}"), "0", "PX", "60000"],
-        &["HSET", "readwrite", "mode", "read", &reader, "1"],
         &["SET", &format!("{{readwrite}}:{reader}:rwlock_timeout:1"), "1", "PX", "60000"],
         // python-redis-lock: the wake-up of one waiter. jedis-lock: the time until which it holds, and no expiry.
         &["RPUSH", "lock-signal:job", "1"],
@@ -67,26 +67,28 @@ fn what_libraries_keep_beside_their_locks_is_not_listed() {
         server.cmd(words);
     }
     let beside = server.number(&["DBSIZE"]);
-    // The locks themselves: a hash, a string, and the announcement of a writer that waits.
+    // The locks themselves: hashes, a string, and a token that only looks like the announcement of a writer.
     server.cmd(&["HSET", "fair", &format!("{UUID}:1"), "1"]);
     server.cmd(&["PEXPIRE", "fair", "600000"]);
+    server.cmd(&["HSET", "readwrite", "mode", "read", &reader, "1"]);
+    server.cmd(&["PEXPIRE", "readwrite", "600000"]);
     server.cmd(&["SET", "lock:job", "dG9rZW4gb2YgMTggYnl0ZXMh", "PX", "600000"]);
     server.cmd(&["SET", "writer", "host_4a41_WRITERWAITING", "PX", "600000"]);
-    let locks = BTreeSet::from(["fair", "lock:job", "writer"].map(str::to_owned));
+    let locks = BTreeSet::from(["fair", "lock:job", "readwrite", "writer"].map(str::to_owned));
     let mut exporter = Exporter::start(&config(&server));
     let wanted = locks.clone();
     exporter.wait_for("dlock_lock_info of the locks", SOON, move |m| {
-        listed(m) == wanted && m.sum("dlock_lock_held", &[]) == 3.0
+        listed(m) == wanted && m.sum("dlock_lock_held", &[]) == 4.0
     });
     server.cmd(&["SET", "writer", "host_4a41", "PX", "600000"]);
     let wanted = locks.clone();
     exporter.never("something else listed", POLL * 20, move |m| listed(m) != wanted);
     let m = exporter.metrics();
     assert_eq!(raised(&m), None);
-    assert_eq!(m.sum("dlock_locks", &[]), 3.0, "{beside} others: {}", m.lines("dlock_locks"));
+    assert_eq!(m.sum("dlock_locks", &[]), 4.0, "{beside} others: {}", m.lines("dlock_locks"));
     let api: serde_json::Value =
         serde_json::from_str(&exporter.get("/api/v1/locks").body).expect("it is JSON");
-    assert_eq!(api["locks"].as_array().map(Vec::len), Some(3));
+    assert_eq!(api["locks"].as_array().map(Vec::len), Some(4));
 }
 
 /// Tokens as libraries make them from random bytes, and worse ones.

@@ -3,6 +3,7 @@
 //! the overview over exporters that each see a part, or the same (`joined`).
 
 mod board;
+mod config;
 mod filled;
 mod joined;
 mod names;

@@ -196,6 +196,32 @@ const CASES: &[Case] = &[
             "DlockHolderMemoryPressure warning store=main lock=orders worker=orders-1",
         ],
     },
+    Case {
+        fires: &[
+            "DlockLeaseLapsesInUse warning store=main lock=orders",
+            "DlockLeaseMarginThin warning store=main lock=orders",
+            "DlockLeaseMarginThin warning store=main lock=payments",
+            "DlockLeaseShorterThanStall warning store=main lock=orders",
+            "DlockHoldCountCreep warning store=main lock=jobs",
+            "DlockHeldTooLong warning store=main lock=jobs",
+            "DlockHeldTooLong warning store=other lock=jobs",
+            "DlockLeaseAbsurd warning store=main lock=jobs",
+            "DlockHolderUnexpected warning store=main lock=jobs",
+            "DlockShapeUnexpected warning store=main lock=jobs",
+        ],
+        silenced: &[
+            "DlockLeaseMarginThin warning store=main lock=orders",
+            "DlockHeldTooLong warning store=main lock=jobs",
+        ],
+    },
+    // A lease that ran out under its holder pages; that its leases do so again and again is another matter.
+    Case {
+        fires: &[
+            "DlockExpiredUnderHolder critical store=main lock=orders",
+            "DlockLeaseLapsesInUse warning store=main lock=orders",
+        ],
+        silenced: &[],
+    },
 ];
 
 /// Cases do not meet each other, as each has a `cluster` of its own: that label keeps Prometheus servers apart too.

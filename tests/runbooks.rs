@@ -7,6 +7,7 @@ use std::time::Duration;
 
 mod config;
 mod form;
+mod odd;
 mod page;
 mod servers;
 mod signs;
@@ -56,15 +57,19 @@ fn a_release_by_hand_spares_another_owner() {
 }
 
 /// Alerts whose cause is there in the world below: they fire, or wait for their `for`.
-const ACTIVE: [&str; 28] = [
+const ACTIVE: [&str; 33] = [
     "DlockClockDown",
     "DlockClockUnsynchronized",
     "DlockExpiredUnderHolder",
     "DlockExporterDown",
     "DlockHeldTooLong",
+    "DlockHoldCountCreep",
     "DlockHolderReplaced",
     "DlockHolderStale",
+    "DlockHolderUnexpected",
     "DlockHolderUnobserved",
+    "DlockLeaseAbsurd",
+    "DlockLeaseLapsesInUse",
     "DlockLeaseMayBeShorterThanStall",
     "DlockLeaseShorterThanStall",
     "DlockLeaseWithoutTtl",
@@ -75,6 +80,7 @@ const ACTIVE: [&str; 28] = [
     "DlockRenewalAfterLostLiveness",
     "DlockRenewalOverdue",
     "DlockReplicaDiverged",
+    "DlockShapeUnexpected",
     "DlockStoreClockFrozen",
     "DlockStoreClockStepped",
     "DlockStoreDown",

@@ -27,6 +27,7 @@ const BY_CHANCE: &[&str] = &[
     "DlockExpiredUnderHolder",
     "DlockExporterDown",
     "DlockFlagged",
+    "DlockLeaseLapsesInUse",
     "DlockLeaseMarginThin",
     "DlockLeaseShorterThanStall",
     "DlockPollerStale",

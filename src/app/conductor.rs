@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::parts::Parts;
+use super::sources::Sources;
 use crate::config::{Clock, Config, Store, WorkerGroup};
-use crate::derive::{LivenessSource, ToWatch, Wanted};
+use crate::derive::{LivenessSource, ToRead, ToWatch, Wanted};
 use crate::observe::{KeyId, Mono, Observation, StoreId};
 use crate::poll::chrony::{self, ClocksHandle};
 use crate::poll::redis::{self, StoreHandle};
@@ -23,8 +24,8 @@ pub enum Errand {
     Apply(Arc<Config>, oneshot::Sender<()>),
     /// Make these reads.
     Wanted(Vec<Wanted>),
-    /// Watch these workers.
-    Watch(Vec<ToWatch>),
+    /// Watch these workers, and read these sources.
+    Watch(Vec<ToWatch>, Vec<ToRead>),
     /// Stop all pollers.
     Stop(oneshot::Sender<()>),
 }
@@ -66,8 +67,10 @@ pub struct Conductor {
     stores: BTreeMap<String, RunningStore>,
     workers: Option<RunningWorkers>,
     clocks: Option<RunningClocks>,
+    sources: Sources,
     parts: Parts,
     watched: Vec<ToWatch>,
+    to_read: Vec<ToRead>,
     next_id: u32,
 }
 
@@ -75,6 +78,7 @@ impl Conductor {
     /// No poller runs yet.
     pub fn new(out: Out, paths: Paths) -> Self {
         Self {
+            sources: Sources::new(out.clone()),
             out,
             paths,
             stores: BTreeMap::new(),
@@ -82,6 +86,7 @@ impl Conductor {
             clocks: None,
             parts: Parts::default(),
             watched: Vec::new(),
+            to_read: Vec::new(),
             next_id: 0,
         }
     }
@@ -95,9 +100,10 @@ impl Conductor {
                     let _ = done.send(());
                 }
                 Errand::Wanted(wanted) => self.carry(wanted),
-                Errand::Watch(list) => {
-                    self.watched = list;
+                Errand::Watch(workers, sources) => {
+                    (self.watched, self.to_read) = (workers, sources);
                     self.watch();
+                    self.sources.read(&self.to_read);
                 }
                 Errand::Stop(done) => {
                     self.stop().await;
@@ -118,6 +124,7 @@ impl Conductor {
             self.stores.iter().filter(|(_, r)| !is_same(r)).map(|(n, _)| n.clone()).collect();
         for name in stale {
             let Some(running) = self.stores.remove(&name) else { continue };
+            self.sources.let_go(running.id).await;
             running.handle.stop().await;
             if !config.stores.contains_key(&name) {
                 let _ = self.out.send(Observation::StoreStopped { store: running.id }).await;
@@ -134,6 +141,10 @@ impl Conductor {
         self.parts.set(handles);
         self.apply_workers(config).await;
         self.apply_clocks(config).await;
+        let stores = &self.stores;
+        let store = |name: &str| stores.get(name).map(|r| (r.id, r.handle.clone()));
+        self.sources.apply(config, &self.parts, store).await;
+        self.sources.read(&self.to_read);
     }
 
     fn start_store(&mut self, name: &str, store: &Arc<Store>, config: &Config) {
@@ -222,6 +233,8 @@ impl Conductor {
                     let what = match what {
                         LivenessSource::Process => Look::Process,
                         LivenessSource::Heartbeat => Look::Heartbeat,
+                        // A list is read at its own pace.
+                        LivenessSource::List => continue,
                     };
                     if let Some(running) = &self.workers {
                         running.handle.look(worker, what, at);
@@ -243,6 +256,7 @@ impl Conductor {
         if let Some(running) = self.clocks.take() {
             running.handle.stop().await;
         }
+        self.sources.stop().await;
         for (_, running) in std::mem::take(&mut self.stores) {
             running.handle.stop().await;
         }

@@ -9,6 +9,7 @@ mod notices;
 mod parts;
 mod reload;
 mod snapshots;
+mod sources;
 mod start;
 
 pub use start::{Failure, run};

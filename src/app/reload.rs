@@ -85,6 +85,7 @@ pub fn rules(config: &Config) -> Rules {
         stall_window: config.stall_window,
         clocks: config.clocks.clone(),
         local_clock: config.local_clock.clone(),
+        live_workers: config.live_workers.clone(),
         node_clocks: config.stores.values().map(|s| (s.name.clone(), s.clocks.clone())).collect(),
     }
 }

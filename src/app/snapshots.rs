@@ -195,7 +195,8 @@ impl Snapshots {
     /// and each snapshot.
     fn tell_watched(&mut self) {
         if self.watch_due {
-            self.watch_due = self.errands.try_send(Errand::Watch(self.state.to_watch())).is_err();
+            let watch = Errand::Watch(self.state.to_watch(), self.state.to_read());
+            self.watch_due = self.errands.try_send(watch).is_err();
         }
     }
 

@@ -1,6 +1,8 @@
 //! A place in the merged values: its keys, and the tables and lists below it. What is of the wrong type is recorded as
 //! a mistake and left out; readers carry on, so that one run finds everything. Single values are in `values`.
 
+use std::collections::BTreeSet;
+
 use config::{Map, Value, ValueKind};
 
 use super::mistake::{Report, closest};
@@ -107,6 +109,14 @@ impl<'a> Cursor<'a> {
         self.table.get(key).is_some_and(|v| matches!(&v.kind, ValueKind::Array(a) if a.is_empty()))
     }
 
+    /// The key's text, if it is there and right; says nothing if not, as reading it does.
+    pub(super) fn word(&self, key: &str) -> Option<&'a str> {
+        match self.table.get(key).map(|v| &v.kind) {
+            Some(ValueKind::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Records that the key is missing, if it is.
     pub(super) fn require(&self, key: &'static str, fix: &str) {
         if !self.has(key) && !self.mistyped(&[key]) {
@@ -166,6 +176,14 @@ impl<'a> Cursor<'a> {
                 Some((name.as_str(), below))
             })
             .collect()
+    }
+
+    /// The names below a key with names of the user's, right or wrong.
+    pub(super) fn names(&self, key: &str) -> BTreeSet<String> {
+        match self.table.get(key).map(|v| &v.kind) {
+            Some(ValueKind::Table(table)) => table.keys().cloned().collect(),
+            _ => BTreeSet::new(),
+        }
     }
 
     /// The tables of a list.

@@ -5,6 +5,7 @@ mod checks;
 mod chrony_url;
 mod cursor;
 mod env;
+mod filling;
 mod input;
 mod layers;
 mod load;

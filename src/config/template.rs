@@ -1,13 +1,10 @@
-//! Checks the places that names and paths leave open: `{0}`, `{1}` and `{name}` in the names of many locks, `{worker}`
-//! in where a worker's things are. Fills nothing in.
+//! Checks the places that the names of many locks leave open: `{0}`, `{1}` and `{name}`, each a group of `capture`. Fills
+//! nothing in.
 
 use regex::bytes::Regex;
 
 use super::checks::Wrong;
 use super::mistake::{closest, quoted};
-
-/// What stands for a worker's name.
-pub(super) const WORKER: &str = "{worker}";
 
 /// Checks that every place in a lock's name is a group of `capture`, and that there is one at all.
 pub(super) fn lock_name(name: &str, capture: Option<&Regex>) -> Result<(), Wrong> {
@@ -51,66 +48,4 @@ fn group(place: &str, capture: Option<&Regex>) -> Result<(), Wrong> {
         (None, n) => format!("`capture` has {n} groups, `{{1}}` to `{{{n}}}`"),
     };
     Err((format!("{shown} is not a group of `capture`"), fix))
-}
-
-/// What else braces may be in a text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Braces {
-    /// Nothing: paths, units and URLs.
-    Ours,
-    /// Hash tags of keys, counts of regular expressions.
-    Shared,
-}
-
-/// Checks that what looks like a placeholder is one.
-pub(super) fn places(text: &str, braces: Braces) -> Result<(), Wrong> {
-    for place in innermost(text).filter(|place| *place != "worker") {
-        let bare = place.trim();
-        let word = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let wrong = match braces {
-            Braces::Ours => word,
-            // `{workers}` makes a fine hash tag; nobody means `{wroker}` by one.
-            Braces::Shared => bare != "workers" && closest(bare, ["worker"]).is_some(),
-        };
-        if wrong {
-            return Err((
-                format!("{} is an unknown placeholder", quoted(&format!("{{{place}}}"))),
-                "`{worker}` exists, and stands for a worker's name".into(),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// What stands between braces that hold no others.
-fn innermost(text: &str) -> impl Iterator<Item = &str> {
-    let closed = text.split_inclusive('}').filter_map(|part| part.strip_suffix('}'));
-    closed.filter_map(|before| before.rsplit_once('{')).map(|(_, place)| place)
-}
-
-/// Checks that a source of a group with several workers tells them apart.
-pub(super) fn per_worker(texts: &[&str]) -> Result<(), Wrong> {
-    if texts.iter().any(|t| t.contains(WORKER)) {
-        return Ok(());
-    }
-    Err((
-        "all workers of this group would share it".into(),
-        "put `{worker}`, which stands for a worker's name, into it".into(),
-    ))
-}
-
-/// Refuses `{worker}` where it is not filled in.
-pub(super) fn fixed(text: &str) -> Result<(), Wrong> {
-    if text.contains(WORKER) {
-        return Err((
-            "`{worker}` is not filled in here".into(),
-            "use it in a key, field, member, path or URL".into(),
-        ));
-    }
-    Ok(())
-}
-
-/// The text with an ordinary name filled in, to check what comes out.
-pub(super) fn sample(text: &str) -> String {
-    text.replace(WORKER, "worker")
 }

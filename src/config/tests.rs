@@ -9,6 +9,7 @@ mod env;
 mod fuzz;
 mod model;
 mod reference;
+mod sources;
 
 const FIXTURES: &str = "tests/fixtures/config";
 

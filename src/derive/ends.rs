@@ -39,6 +39,12 @@ pub struct PendingEnd {
     pub liveness: Liveness,
     /// Seconds it was held.
     pub held: f64,
+    /// The lease length that it showed, in microseconds.
+    pub largest: Option<i64>,
+    /// Others may have held it at the same time.
+    pub is_shared: bool,
+    /// The lock was taken again soon after.
+    pub is_retaken: bool,
     /// The same token came back before E.
     pub has_returned: bool,
 }
@@ -163,6 +169,9 @@ mod tests {
             ends_by_expiry: false,
             liveness: Liveness::Unknown,
             held: 1.0,
+            largest: None,
+            is_shared: false,
+            is_retaken: false,
             has_returned: false,
         }
     }

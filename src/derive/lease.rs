@@ -17,9 +17,9 @@ pub struct LeaseHistory {
 }
 
 impl LeaseHistory {
-    /// Takes an ended tenure.
-    pub fn learn(&mut self, tenure: &Tenure) {
-        let Some(largest) = tenure.largest else { return };
+    /// Takes the length that an ended tenure showed.
+    pub fn learn(&mut self, largest: Option<i64>) {
+        let Some(largest) = largest else { return };
         if self.lengths.len() == TENURES {
             self.lengths.pop_front();
         }
@@ -30,6 +30,11 @@ impl LeaseHistory {
         let mut sorted: Vec<i64> = self.lengths.iter().copied().collect();
         sorted.sort_unstable();
         sorted.get(sorted.len() / 2).copied()
+    }
+
+    /// The median in seconds, and of how many tenures it is.
+    pub fn median_seconds(&self) -> Option<(f64, usize)> {
+        self.median().map(|m| (m as f64 / 1e6, self.lengths.len()))
     }
 
     /// L in microseconds of the present tenure (or of the next, while free), and where it comes from.
@@ -47,7 +52,7 @@ impl LeaseHistory {
             let default = i64::try_from(tenure.value.default_lease?.as_micros()).ok()?;
             // More was left than the format's default: it was taken for a length of its own.
             match tenure.expiry {
-                Expiry::At(e) if e.micros_since(tenure.first.time) > default => {
+                Expiry::At(e) if tenure.is_own && e.micros_since(tenure.first.time) > default => {
                     Some((e.micros_since(tenure.first.time), LeaseSource::Learned))
                 }
                 _ => Some((default, LeaseSource::Format)),

@@ -5,10 +5,13 @@
 //! lengths, renewal [`habit`], [`ends`] and [`replica`] comparisons; [`workers`] with [`heartbeat`] and [`process`];
 //! a [`store`] decides which reads count.
 
+pub mod claims;
 pub mod clock;
 pub mod clocks;
+pub mod counter;
 pub mod cpu;
 pub mod ends;
+pub mod fencing;
 pub mod fresh;
 pub mod habit;
 pub mod heartbeat;
@@ -18,19 +21,27 @@ pub mod host_clock;
 pub mod interval;
 pub mod jvm;
 pub mod lease;
+pub mod list;
+pub mod listed;
+pub mod lists;
 pub mod lock;
 pub mod loss;
 pub mod margin;
 pub mod node;
+pub mod owners;
 pub mod pause;
 pub mod polls;
+pub mod pool;
 pub mod process;
 pub mod replica;
+pub mod resources;
 pub mod rules;
+pub mod side_effects;
 pub mod signals;
 pub mod state;
 pub mod store;
 pub mod tenure;
+pub mod to_read;
 pub mod wanted;
 pub mod watched;
 pub mod words;
@@ -42,5 +53,6 @@ mod tests;
 
 pub use rules::Rules;
 pub use state::{State, ToWatch};
+pub use to_read::ToRead;
 pub use wanted::{Effects, Notice, Wanted, Weight};
 pub use words::*;

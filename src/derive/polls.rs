@@ -65,15 +65,17 @@ impl Polls {
         });
     }
 
-    /// Forgets worker groups and clocks that are polled no more.
+    /// Forgets worker groups, clocks and lists that are polled no more.
     pub fn keep_configured(
         &mut self,
         is_group: impl Fn(&str) -> bool,
         is_clock: impl Fn(&str) -> bool,
+        is_list: impl Fn(&str) -> bool,
     ) {
         self.records.retain(|(poller, target), _| match *poller {
             "chrony" => is_clock(target),
-            "process" | "heartbeat" => is_group(target),
+            "process" | "heartbeat" | "claim" => is_group(target),
+            "list" => is_list(target),
             _ => true,
         });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::host::StallRules;
-use crate::config::{Clock, NodeClock, WorkerGroup};
+use crate::config::{Clock, LiveList, NodeClock, WorkerGroup};
 
 /// What of the config the state machines need.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Rules {
     pub max_workers: usize,
     /// Worker groups.
     pub groups: Arc<Vec<WorkerGroup>>,
+    /// Lists of live workers.
+    pub live_workers: Arc<Vec<LiveList>>,
     /// Time between two samples of stalls.
     pub stall_poll: Duration,
     /// How far back the worst stall is looked for.
@@ -49,6 +51,7 @@ impl Default for Rules {
             retain: Duration::from_secs(3600),
             max_workers: 1000,
             groups: Arc::default(),
+            live_workers: Arc::default(),
             stall_poll: Duration::from_millis(500),
             stall_window: Duration::from_secs(3600),
             clocks: Arc::default(),

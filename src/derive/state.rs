@@ -1,6 +1,7 @@
 //! Everything that is known, and the one function that changes it.
 
 mod looks;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +11,10 @@ use super::clocks::Clocks;
 use super::host_clock::HostSteps;
 use super::pause::settle_steps;
 use super::polls::Polls;
+use super::resources::Resources;
 use super::rules::Rules;
 use super::store::Store;
+use super::to_read::has_sources;
 use super::wanted::Effects;
 use super::workers::Workers;
 use crate::config::ProcessSource;
@@ -43,19 +46,22 @@ pub struct State {
     pub clocks: Clocks,
     /// This host's own wall clock.
     pub host_clock: HostSteps,
+    /// What sources tell of locks.
+    pub resources: Resources,
     retired: Mono,
 }
 
 impl State {
     /// Nothing is known yet.
     pub fn new(rules: Rules, at: Mono) -> Self {
-        let workers = Workers::new(
+        let mut workers = Workers::new(
             rules.groups.clone(),
             rules.max_workers,
             rules.poll_interval,
             rules.retain,
             at,
         );
+        workers.lists.reconfigure(rules.live_workers.clone());
         Self {
             rules,
             stores: BTreeMap::new(),
@@ -63,6 +69,7 @@ impl State {
             polls: Polls::default(),
             clocks: Clocks::default(),
             host_clock: HostSteps::default(),
+            resources: Resources::default(),
             retired: at,
         }
     }
@@ -76,11 +83,13 @@ impl State {
             rules.retain,
             at,
         );
+        self.workers.keep_lists(rules.live_workers.clone());
         self.rules = rules;
         self.clocks.keep(|name| self.rules.clocks.iter().any(|c| *c.name == *name));
         self.polls.keep_configured(
             |name| self.rules.groups.iter().any(|g| g.name == name),
             |name| self.rules.clocks.iter().any(|c| *c.name == *name),
+            |name| self.rules.live_workers.iter().any(|l| *l.name == *name),
         );
         self.clocks.strays.keep(&self.rules);
     }
@@ -106,14 +115,20 @@ impl State {
     pub fn step(&mut self, observation: &Observation, fx: &mut Effects) {
         match observation {
             Observation::StoreStarted { store, name, .. } => self.start_store(*store, name),
-            Observation::StoreStopped { store } => self.stop_store(*store),
+            Observation::StoreStopped { store } => {
+                self.stop_store(*store);
+                fx.watch_changed = true;
+            }
             Observation::KeyWatched(w) => {
                 if let Some(s) = self.stores.get_mut(&w.store) {
                     s.watch(w, &mut self.workers);
+                    fx.watch_changed |= has_sources(&w.rules);
                 }
             }
             Observation::KeyForgotten { store, key } => {
                 if let Some(s) = self.stores.get_mut(store) {
+                    let gone = s.locks.get(key);
+                    fx.watch_changed |= gone.is_some_and(|l| has_sources(&l.rules));
                     s.forget(*key, &mut self.workers);
                 }
             }
@@ -164,6 +179,19 @@ impl State {
             }
             Observation::Jvm(r) => self.jvm(r, fx),
             Observation::Clock(r) => self.read_clock(r, fx),
+            Observation::Companions(r) => {
+                if let Some(s) = self.stores.get_mut(&r.store) {
+                    s.companions(r, self.rules.stalls(), &mut self.workers, fx);
+                }
+                self.own_counter(r, fx);
+            }
+            Observation::Owners(r) => {
+                if let Some(s) = self.stores.get_mut(&r.store) {
+                    s.owners.learn(r);
+                }
+            }
+            Observation::Source(r) => self.source(r, fx),
+            Observation::List(r) => self.list(r, fx),
             Observation::HostClock(r) => {
                 self.host_clock.read(r, fx);
                 self.settle_steps(r.span.done, fx);
@@ -194,13 +222,14 @@ impl State {
         for w in self.workers.by_name.values_mut() {
             w.holds.retain(|(s, _), _| *s != id);
         }
-        self.workers.dropped.retain(|(s, _), ()| *s != id);
+        self.workers.dropped.retain(|(s, _), _| *s != id);
     }
 
     fn retire(&mut self, now: Mono, fx: &mut Effects) {
         if now.since(self.retired) > Duration::from_secs(10).min(self.rules.retain) {
             self.retired = now;
             self.workers.retire(now, fx);
+            self.forget_resources();
         }
     }
 }

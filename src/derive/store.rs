@@ -1,24 +1,28 @@
 //! One lock store: which node is the primary, where breaks lie, and its locks. Verdicts on a lock come only from the
 //! primary's reads.
 
+mod settle;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ends::After;
-use super::holds::Holds;
 use super::host::StallRules;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
+use super::owners::OwnerIndex;
+use super::pool::Pool;
 use super::replica::{Compared, Sight};
 use super::rules::Rules;
-use super::tenure::{Marks, Seen};
+use super::tenure::Seen;
 use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
-use crate::config::LockRules;
+use crate::observe::lock::CompanionRead;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
+
+use settle::{marks, pool_of};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
@@ -48,7 +52,9 @@ pub struct Store {
     pub(super) parked_since: Option<Mono>,
     /// See `parked_since`, the end of the first sweep under the new id.
     pub(super) parked: HashMap<Arc<str>, Box<Lock>>,
-    pub(super) pools: HashMap<usize, Holds>,
+    /// Whom its owner index names.
+    pub owners: OwnerIndex,
+    pub(super) pools: HashMap<usize, Pool>,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.
@@ -71,6 +77,7 @@ impl Store {
             locks: BTreeMap::new(),
             parked_since: None,
             parked: HashMap::new(),
+            owners: OwnerIndex::default(),
             pools: HashMap::new(),
             dropped: Vec::new(),
             swept: None,
@@ -137,15 +144,7 @@ impl Store {
         fx: &mut Effects,
     ) {
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
-        let facts = node.facts.as_ref();
-        let marks = Marks {
-            breaks: self.breaks,
-            failovers: self.failover_marks,
-            steps: node.clock.steps,
-            stepped_micros: node.clock.stepped_micros,
-            flushes: facts.and_then(|f| f.flushes),
-            evicted: facts.and_then(|f| f.evicted_keys),
-        };
+        let marks = marks(node, self.breaks, self.failover_marks);
         // Nothing about leases can be judged by a clock that stands still.
         if node.clock.is_standing() {
             return;
@@ -155,13 +154,35 @@ impl Store {
             let Some(lock) = self.locks.get_mut(&read.key) else { continue };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let (poll, clock) = (stalls.poll, &node.clock);
-            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls };
+            let owners = &self.owners;
+            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(&read.found, &c, workers, fx);
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
                 lock.counts.ends[Evidence::Unknown as usize] - unknown;
         }
+    }
+
+    /// Takes what the keys beside a lock told.
+    pub fn companions(
+        &mut self,
+        read: &CompanionRead,
+        stalls: StallRules,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let Some(node) = self.primary.as_ref().and_then(|p| self.nodes.get(p)) else { return };
+        let Some(lock) = self.locks.get_mut(&read.key) else { return };
+        if node.clock.is_standing() {
+            return;
+        }
+        let marks = marks(node, self.breaks, self.failover_marks);
+        let seen = Seen { span: read.span, time: read.time, marks };
+        let pool = self.pools.get(&pool_of(&lock.rules));
+        let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
+        let c = ReadContext { seen, offset: None, clock, poll, pool, stalls, owners };
+        lock.told_beside(read, &c, workers, fx);
     }
 
     /// The primary's tightest recent round trip.
@@ -219,31 +240,8 @@ impl Store {
         }
     }
 
-    fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
-        // Whether the server's clock was stepped or we stood still is known within two polls.
-        if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
-            return;
-        }
-        let after = After { flushes: facts.flushes, evicted: facts.evicted_keys };
-        for lock in self.locks.values_mut().filter(|l| !l.pending.is_empty()) {
-            for (evidence, held) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
-                if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
-                    *n += 1;
-                }
-                if lock.rules.pooled {
-                    let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
-                    self.pools.entry(pool_of(&lock.rules)).or_default().learn(
-                        held,
-                        own_end,
-                        facts.span.done,
-                    );
-                }
-            }
-        }
-    }
-
     fn longest_lease(&self) -> Duration {
-        let longest = self.locks.values().filter_map(|l| l.lease_seconds()).fold(0.0, f64::max);
+        let longest = self.locks.values().filter_map(|l| l.longest_lease()).fold(0.0, f64::max);
         Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
     }
 
@@ -278,9 +276,4 @@ impl Store {
             detail,
         });
     }
-}
-
-/// Locks of one config entry share their rules, and with them the pool of their holds.
-fn pool_of(rules: &Arc<LockRules>) -> usize {
-    Arc::as_ptr(rules) as usize
 }

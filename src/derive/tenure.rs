@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::lock::{Creep, Growth};
 use super::loss::Loss;
-use crate::observe::lock::Decoded;
+use super::workers::Seat;
+use crate::observe::lock::{Decoded, Mode};
 use crate::observe::{Expiry, Mono, Owner, ServerTime, Span};
 
 /// Renewals remembered for the proof that they came after liveness was lost.
@@ -90,12 +92,18 @@ pub struct Overdue {
 pub struct Tenure {
     /// The owner; `None` where the value of a lock configured by key names none.
     pub owner: Option<Arc<Owner>>,
-    /// Its worker, unless there are too many.
-    pub worker: Option<Arc<str>>,
+    /// Its place among the workers.
+    pub seat: Seat,
+    /// In what way it holds.
+    pub mode: Mode,
+    /// When it was acquired as its token states it, on the holder's clock. For people.
+    pub taken_at: Option<f64>,
     /// The last value.
     pub value: Arc<Decoded>,
     /// Hold count.
     pub count: u64,
+    /// E is its own, not that of a key that several share.
+    pub is_own: bool,
     /// The first read that showed it.
     pub first: Seen,
     /// End of the last read before, if there was one without a break and it did not show this owner: then the begin
@@ -133,9 +141,20 @@ pub struct Tenure {
     /// The E for which reads around the expiry were asked, and the steps of the server's clock until then: another step
     /// makes it come at another instant of ours.
     pub aligned: Option<(ServerTime, u64)>,
+    /// The instant of an overdue renewal for which a read was asked.
+    pub due_asked: Option<Mono>,
+    /// How long its lease was after each of the last renewals.
+    pub growth: Growth,
+    /// Its lowest hold counts.
+    pub creep: Creep,
 }
 
 impl Tenure {
+    /// Its worker, unless there are too many.
+    pub fn worker(&self) -> Option<&Arc<str>> {
+        self.seat.worker.as_ref()
+    }
+
     /// Whether its begin was seen.
     pub fn is_seen_begin(&self) -> bool {
         self.begun_after.is_some()

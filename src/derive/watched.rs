@@ -48,7 +48,16 @@ impl Store {
                 Box::new(Lock::new(watched, self.name.clone()))
             }
         };
+        if let Some(before) = self.locks.remove(&watched.key) {
+            let at = before.seen.map_or(Mono(0), |s| s.span.done);
+            release(&before, at, workers);
+        }
         self.locks.insert(watched.key, lock);
+    }
+
+    /// The names of its locks, those that wait through a reload among them.
+    pub fn lock_names(&self) -> impl Iterator<Item = &str> {
+        self.locks.values().map(|l| &*l.name).chain(self.parked.keys().map(|name| &**name))
     }
 
     /// A pattern's key was absent for long.
@@ -78,6 +87,7 @@ impl Store {
 
 /// A lock is not known any more: its holder does not hold it as far as anyone here can tell.
 fn release(lock: &Lock, at: Mono, workers: &mut Workers) {
-    let worker = lock.tenure().and_then(|t| t.worker.as_ref());
-    workers.release(worker, (lock.store, lock.key), at);
+    for tenure in lock.tenures() {
+        workers.release(&tenure.seat, (lock.store, lock.key), at);
+    }
 }

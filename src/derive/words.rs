@@ -32,16 +32,26 @@ words! {
         HolderStale = "holder_stale",
         /// A renewal that should have come did not.
         RenewalOverdue = "renewal_overdue",
+        /// Its leases run out again and again while it is in use.
+        LeaseLapsesInUse = "lease_lapses_in_use",
         /// The key has no expiry although it should.
         LeaseWithoutTtl = "lease_without_ttl",
         /// A replica shows something else although it has the primary's offset.
         ReplicaDiverged = "replica_diverged",
+        /// Held by somebody whom the config does not expect.
+        HolderUnexpected = "holder_unexpected",
         /// Held longer than it should be.
         HeldTooLong = "held_too_long",
         /// The holder's worst stall was longer than its lease survives.
         LeaseShorterThanStall = "lease_shorter_than_stall",
-        /// Free although somebody should always hold it.
+        /// The lease is far longer than it can be meant to be, or grows with each renewal.
+        LeaseAbsurd = "lease_absurd",
+        /// The hold count grows and grows: it will never be released.
+        HoldCountCreep = "hold_count_creep",
+        /// Free although somebody should always hold it, or waits for it.
         Unheld = "unheld",
+        /// The key is of another type or shape than it was, or than the config says.
+        ShapeUnexpected = "shape_unexpected",
     }
 }
 
@@ -187,6 +197,8 @@ words! {
         Process = "process",
         /// Its heartbeat.
         Heartbeat = "heartbeat",
+        /// A list of live workers.
+        List = "list",
     }
 }
 

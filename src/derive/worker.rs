@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::claims::Claims;
 use super::cpu::CpuTime;
 use super::heartbeat::{BeatRules, Heartbeat};
 use super::host::Host;
+use super::listed::Listed;
 use super::process::Processes;
 use super::words::Liveness;
 use crate::config::{ProcessSource, WorkerGroup};
@@ -31,14 +33,18 @@ pub struct Worker {
     pub cpu: CpuTime,
     /// Pids that tokens of it name, with their host and when last seen.
     pub tokens: BTreeMap<i32, (Option<Arc<str>>, Mono)>,
-    /// Locks it holds, with the pid that the token names.
-    pub holds: BTreeMap<(StoreId, KeyId), Option<i32>>,
+    /// Locks it holds, with the pid that each token of it names: it may hold a semaphore several times.
+    pub holds: BTreeMap<(StoreId, KeyId), Vec<Option<i32>>>,
     /// When it last held anything.
     pub last_held: Mono,
     /// Whether it was ever seen to hold something.
     pub has_held: bool,
     /// Its processes' stalls, cgroups and JVMs.
     pub host: Host,
+    /// What it says it holds.
+    pub claims: Claims,
+    /// The lists of live workers that name it, or did.
+    pub listed: Listed,
 }
 
 impl Worker {
@@ -56,6 +62,8 @@ impl Worker {
             last_held: at,
             has_held: false,
             host: Host::default(),
+            claims: Claims::default(),
+            listed: Listed::default(),
         }
     }
 
@@ -87,7 +95,7 @@ impl Worker {
 
     /// Whether a token with this pid holds a lock.
     pub fn is_held_by(&self, pid: i32) -> bool {
-        self.holds.values().any(|p| *p == Some(pid))
+        self.holds.values().flatten().any(|p| *p == Some(pid))
     }
 
     /// The processes that stand for the holder whose token names this pid.

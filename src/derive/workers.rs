@@ -5,23 +5,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::heartbeat::BeatRules;
+use super::lists::Lists;
 use super::wanted::Effects;
 use super::words::LivenessSource;
 use super::worker::{Worker, beat_rules};
 use crate::config::WorkerGroup;
 use crate::observe::{KeyId, Mono, Owner, StoreId};
 
+/// A holder's place among the workers, to be given back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seat {
+    /// The worker that something names as the holder.
+    pub named: Option<Arc<str>>,
+    /// The same, unless there are too many.
+    pub worker: Option<Arc<str>>,
+    /// The pid that the token names.
+    pub pid: Option<i32>,
+}
+
+impl Seat {
+    /// Somebody is named for whom there is no place.
+    pub fn is_missing(&self) -> bool {
+        self.named.is_some() && self.worker.is_none()
+    }
+}
+
 /// Workers by name.
 #[derive(Clone, Debug)]
 pub struct Workers {
     /// By name.
     pub by_name: BTreeMap<Arc<str>, Worker>,
-    groups: Arc<Vec<WorkerGroup>>,
+    /// Lists of live workers.
+    pub lists: Lists,
+    pub(super) groups: Arc<Vec<WorkerGroup>>,
     most: usize,
     poll: Duration,
     retain: Duration,
-    /// Locks of each store whose holder has no place here.
-    pub dropped: BTreeMap<(StoreId, KeyId), ()>,
+    /// Holders of each lock that have no place here.
+    pub dropped: BTreeMap<(StoreId, KeyId), u64>,
 }
 
 impl Workers {
@@ -35,6 +56,7 @@ impl Workers {
     ) -> Self {
         let mut workers = Self {
             by_name: BTreeMap::new(),
+            lists: Lists::default(),
             groups: Arc::new(Vec::new()),
             most,
             poll,
@@ -65,6 +87,9 @@ impl Workers {
             {
                 w.heartbeat = Default::default();
                 w.processes.clear();
+            }
+            if before.map(|g| &g.claim) != after.map(|g| &g.claim) {
+                w.claims = Default::default();
             }
             w.group = group;
             w.is_configured = false;
@@ -98,34 +123,37 @@ impl Workers {
         Some((worker, group, beat_rules(group, self.poll)))
     }
 
-    /// A lock's new holder. Returns the worker's name, or `None` if it has none or there are too many.
+    /// A lock's new holder, which is this worker as far as anything names one. There may be too many for it.
     pub fn attach(
         &mut self,
         owner: &Owner,
+        named: Option<Arc<str>>,
         lock: (StoreId, KeyId),
         at: Mono,
         fx: &mut Effects,
-    ) -> Option<Arc<str>> {
-        self.dropped.remove(&lock);
-        let name = owner.worker.clone()?;
+    ) -> Seat {
+        let mut seat = Seat { named, worker: None, pid: owner.pid };
+        let Some(name) = seat.named.clone() else { return seat };
         if !self.by_name.contains_key(&name) {
             if self.by_name.len() >= self.most && !self.make_room() {
-                self.dropped.insert(lock, ());
-                return None;
+                *self.dropped.entry(lock).or_default() += 1;
+                return seat;
             }
             let group = self.groups.iter().position(|g| g.serves(&name));
             self.by_name.insert(name.clone(), Worker::new(name.clone(), group, false, at));
             fx.watch_changed = true;
         }
-        let worker = self.by_name.get_mut(&name)?;
-        worker.holds.insert(lock, owner.pid);
-        (worker.last_held, worker.has_held) = (at, true);
-        if let Some(pid) = owner.pid
-            && worker.learn_token(pid, owner.host.clone(), at)
-        {
-            fx.watch_changed = true;
+        if let Some(worker) = self.by_name.get_mut(&name) {
+            worker.holds.entry(lock).or_default().push(owner.pid);
+            (worker.last_held, worker.has_held) = (at, true);
+            if let Some(pid) = owner.pid
+                && worker.learn_token(pid, owner.host.clone(), at)
+            {
+                fx.watch_changed = true;
+            }
         }
-        Some(name)
+        seat.worker = Some(name);
+        seat
     }
 
     /// Whether a holder that has no place could get one now.
@@ -142,24 +170,36 @@ impl Workers {
         self.by_name.remove(&name).is_some()
     }
 
-    /// The holder, if it had a place, lost or let go the lock.
-    pub fn release(&mut self, name: Option<&Arc<str>>, lock: (StoreId, KeyId), at: Mono) {
-        self.dropped.remove(&lock);
-        if let Some(w) = name.and_then(|n| self.by_name.get_mut(n)) {
+    /// The holder lost the lock or let it go. A worker may hold a lock several times, each by another token.
+    pub fn release(&mut self, seat: &Seat, lock: (StoreId, KeyId), at: Mono) {
+        if seat.is_missing()
+            && let Some(n) = self.dropped.get_mut(&lock)
+        {
+            *n = n.saturating_sub(1);
+            if *n == 0 {
+                self.dropped.remove(&lock);
+            }
+        }
+        let Some(w) = seat.worker.as_ref().and_then(|n| self.by_name.get_mut(n)) else { return };
+        w.last_held = at;
+        let Some(pids) = w.holds.get_mut(&lock) else { return };
+        if let Some(i) = pids.iter().position(|pid| *pid == seat.pid) {
+            pids.swap_remove(i);
+        }
+        if pids.is_empty() {
             w.holds.remove(&lock);
-            w.last_held = at;
         }
     }
 
     /// A lock has a new id.
     pub fn renumber(&mut self, old: (StoreId, KeyId), new: (StoreId, KeyId)) {
         for w in self.by_name.values_mut() {
-            if let Some(pid) = w.holds.remove(&old) {
-                w.holds.insert(new, pid);
+            if let Some(pids) = w.holds.remove(&old) {
+                w.holds.insert(new, pids);
             }
         }
-        if self.dropped.remove(&old).is_some() {
-            self.dropped.insert(new, ());
+        if let Some(n) = self.dropped.remove(&old) {
+            self.dropped.insert(new, n);
         }
     }
 
@@ -168,14 +208,17 @@ impl Workers {
     pub fn retire(&mut self, now: Mono, fx: &mut Effects) {
         let (retain, before) = (self.retain, self.by_name.len());
         self.by_name.retain(|_, w| {
-            w.is_configured || !w.holds.is_empty() || now.since(w.last_held) < retain
+            w.is_configured
+                || !w.holds.is_empty()
+                || w.listed.is_named()
+                || now.since(w.last_held) < retain
         });
         fx.watch_changed |= self.by_name.len() != before;
         for w in self.by_name.values_mut() {
             let holds = !w.holds.is_empty();
             let newest = w.tokens.values().map(|(_, at)| *at).max();
             let before = w.tokens.len();
-            let held: BTreeSet<i32> = w.holds.values().flatten().copied().collect();
+            let held: BTreeSet<i32> = w.holds.values().flatten().flatten().copied().collect();
             w.tokens.retain(|pid, (_, at)| {
                 Some(*at) == newest || held.contains(pid) || (holds && now.since(*at) < retain)
             });
@@ -220,13 +263,8 @@ impl Workers {
         pid.is_some() && self.by_name.get(name).is_some_and(|w| w.has_other_live(pid))
     }
 
-    /// Whether this lock's holder has no place.
-    pub fn is_dropped(&self, lock: (StoreId, KeyId)) -> bool {
-        self.dropped.contains_key(&lock)
-    }
-
-    /// Locks of a store whose holder has no place.
+    /// Holders of a store's locks that have no place.
     pub fn dropped_in(&self, store: StoreId) -> u64 {
-        self.dropped.keys().filter(|(s, _)| *s == store).count() as u64
+        self.dropped.iter().filter(|((s, _), _)| *s == store).map(|(_, n)| *n).sum()
     }
 }

@@ -2,6 +2,7 @@
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
 mod host;
+mod told;
 
 use std::sync::Arc;
 
@@ -116,7 +117,21 @@ fn node(addr: &str, role: &'static str) -> NodeView {
 }
 
 fn holder(worker: &str, liveness: Liveness) -> HolderView {
-    HolderView { worker: worker.into(), fingerprint: "0123456789ab".into(), count: 1, liveness }
+    HolderView {
+        worker: worker.into(),
+        fingerprint: "0123456789ab".into(),
+        count: 1,
+        mode: Mode::Exclusive,
+        liveness,
+        lost_seconds: None,
+        remaining_seconds: None,
+        held_seconds: 0.0,
+        renewal_age_seconds: None,
+        taken_at: None,
+        host: None,
+        pid: None,
+        beat_age_seconds: None,
+    }
 }
 
 fn orders_lock() -> LockView {
@@ -130,6 +145,9 @@ fn orders_lock() -> LockView {
         fresh: true,
         held: Some(true),
         holders: vec![holder("orders-1", Liveness::Frozen)],
+        holders_beyond: 0,
+        limit: None,
+        waiters: Some(2),
         previous: Some(("orders-2".into(), Evidence::Released)),
         held_seconds: Some(93.0),
         held_since_timestamp: Some(1_789_999_907.0),
@@ -150,6 +168,7 @@ fn orders_lock() -> LockView {
             ends: Evidence::ALL.iter().map(|e| (*e, 1)).collect(),
             expired_under_holder: Some(vec![(Liveness::Stopped, 1)]),
             free_seconds: 12.5,
+            waiting_seconds: Some(7.5),
         },
         signals: Signal::ALL
             .iter()
@@ -171,6 +190,7 @@ fn orders_lock() -> LockView {
         token_host: Some("host-a".into()),
         token_pid: Some(4711),
         beat_age_seconds: Some(43.0),
+        told: told::of_orders(),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",
@@ -230,6 +250,7 @@ fn frozen_worker() -> WorkerView {
         sources: vec![
             (LivenessSource::Process, true, None),
             (LivenessSource::Heartbeat, false, Some(33.0)),
+            (LivenessSource::List, true, None),
         ],
         heartbeats: Some(41),
         heartbeat_age_seconds: Some(43.0),
@@ -244,6 +265,7 @@ fn frozen_worker() -> WorkerView {
         }),
         process_gone: false,
         restarts: Some(0),
+        claims: vec![("main".into(), "orders".into())],
         coverage_lost: Vec::new(),
     }
 }
@@ -255,6 +277,7 @@ fn gone_worker() -> WorkerView {
         process_gone: true,
         host: None,
         skew_bounds: Vec::new(),
+        claims: vec![(HOSTILE.into(), HOSTILE.into())],
         coverage_lost: vec![("heartbeat", "unreachable")],
         ..frozen_worker()
     }

@@ -1,18 +1,202 @@
 //! Lock bytes to owner facts, one file per library family. Pure: no I/O, no clock. Bytes come from a server that anyone
 //! may write to, so nothing here trusts them: what is not known to be an owner is none.
+//!
+//! A new format is one file with a [`Format`] and one line in [`REGISTRY`]; the reference follows from it. How that is
+//! done is shown in `developing.md`, what there is in `formats.md`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{LockRules, Pattern, TokenKind};
-use crate::observe::lock::{Holding, Shape};
-use crate::observe::{Decoded, Owner, Token, label};
+use crate::config::{LockRules, TokenKind};
+use crate::observe::Decoded;
+use crate::observe::lock::{Endless, Shape, Sharing};
 
+pub mod bsm_redislock;
+pub mod bullmq;
+mod detect;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod holder;
+pub mod jedis_lock;
+pub mod json;
+pub mod laravel;
+pub mod medallion;
+pub mod node_redlock;
+pub mod python_redis_lock;
+pub mod quartz;
+pub mod redbeat;
+pub mod redis_lock_rs;
+pub mod redis_py;
+pub mod redis_semaphore;
 pub mod redisson;
+pub mod redisson_multilock;
+pub mod redisson_rwlock;
+pub mod redisson_semaphore;
+pub mod redlock;
+pub mod redlock_net;
+pub mod redsync;
+pub mod reference;
+pub mod rslock;
+pub mod rueidislock;
+pub mod shedlock;
+pub mod sidekiq;
+pub mod spring;
 pub mod string;
+pub mod symfony;
+mod value;
 
-/// The formats that a lock may declare.
-pub const NAMES: &[&str] = &[string::NAME, redisson::NAME];
+pub use detect::{decode, is_companion, shape_of};
+
+/// All formats. Of several that fit a value equally well the first gives it its name, so those that claim least come
+/// first.
+pub static REGISTRY: &[&Format] = &[
+    &string::FORMAT,
+    &redlock::FORMAT,
+    &redlock_net::FORMAT,
+    &redis_lock_rs::SINGLE,
+    &redis_lock_rs::MULTI,
+    &spring::FORMAT,
+    &redis_semaphore::MUTEX,
+    &redis_semaphore::PERMITS,
+    &quartz::FORMAT,
+    &jedis_lock::FORMAT,
+    &redis_py::FORMAT,
+    &redbeat::FORMAT,
+    &python_redis_lock::FORMAT,
+    &node_redlock::FORMAT,
+    &redsync::FORMAT,
+    &bsm_redislock::FORMAT,
+    &rslock::FORMAT,
+    &rueidislock::FORMAT,
+    &laravel::CACHE,
+    &laravel::OVERLAP,
+    &laravel::UNIQUE,
+    &laravel::SCHEDULE,
+    &shedlock::FORMAT,
+    &bullmq::FORMAT,
+    &sidekiq::UNIQUE_JOBS,
+    &sidekiq::ENTERPRISE,
+    &medallion::MUTEX,
+    &medallion::READERS,
+    &medallion::SEMAPHORE,
+    &symfony::FORMAT,
+    &redisson::FORMAT,
+    &redisson_rwlock::FORMAT,
+    &redisson_multilock::FORMAT,
+    &redisson_semaphore::FORMAT,
+    &json::FORMAT,
+];
+
+/// Holders of one lock that are told apart; a value with more members than that is left alone.
+pub const MAX_HOLDERS: usize = 256;
+
+/// Companions of one lock.
+pub const MAX_COMPANIONS: usize = 8;
+
+/// One library family: how its locks are read, and what is known of all of them.
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// Its name: in the config, in `dlock_lock_info` and in the reference.
+    pub name: &'static str,
+    /// The libraries whose locks it reads, for the reference.
+    pub libraries: &'static str,
+    /// The type of its keys.
+    pub kind: Kind,
+    /// What its keys are called, for the reference.
+    pub key: &'static str,
+    /// What its values look like, for the reference.
+    pub value: &'static str,
+    /// Whether tokens are new for each acquire, where it is certain that they are this family's.
+    pub tokens: TokenKind,
+    /// The lease length that it uses unless told otherwise.
+    pub default_lease: Option<Duration>,
+    /// The longest renewal period as a share of the lease, where it always renews by itself.
+    pub always_renews: Option<f64>,
+    /// What renews it, for the reference.
+    pub renewal: &'static str,
+    /// Whether more than one may hold it at once.
+    pub sharing: Sharing,
+    /// What it means that a key has no expiry.
+    pub endless: Endless,
+    /// Its locks are left to run out.
+    pub ends_by_expiry: bool,
+    /// The keys beside its locks, for the reference.
+    pub companions: &'static str,
+    /// Decodes a value of its type, and says how sure it is that it is one of its own. `None`: it is not.
+    pub decode: fn(&Sight<'_>) -> Option<(Fit, Decoded)>,
+    /// Whether a key belongs to a lock of this family without being one: a queue, a counter, a signal.
+    pub is_companion: fn(&[u8]) -> bool,
+}
+
+/// What most formats have in common, to begin one with.
+const PLAIN: Format = Format {
+    name: "",
+    libraries: "",
+    kind: Kind::String,
+    key: "any",
+    value: "",
+    tokens: TokenKind::Reusable,
+    default_lease: None,
+    always_renews: None,
+    renewal: "by the application, if at all",
+    sharing: Sharing::Exclusive,
+    endless: Endless::Abnormal,
+    ends_by_expiry: false,
+    companions: "",
+    decode: |_| None,
+    is_companion: |_| false,
+};
+
+impl Format {
+    /// A value of this format, as far as the format says; the holders are to be added.
+    fn decoded(&self, shape: Shape) -> Decoded {
+        Decoded {
+            tokens: self.tokens,
+            default_lease: self.default_lease,
+            always_renews: self.always_renews,
+            sharing: self.sharing,
+            endless: self.endless,
+            ends_by_expiry: self.ends_by_expiry,
+            ..Decoded::nobody(self.name, shape)
+        }
+    }
+}
+
+/// Types of keys that locks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A string.
+    String,
+    /// A hash.
+    Hash,
+    /// A sorted set.
+    Zset,
+    /// A set.
+    Set,
+}
+
+/// A value to be decoded, and what is known beside it.
+#[derive(Clone, Copy)]
+pub struct Sight<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// The value.
+    pub raw: Raw<'a>,
+    /// What the config says of the lock.
+    pub rules: &'a LockRules,
+    /// The config declares the format that is asked: whatever the value can mean in it, it means.
+    pub is_declared: bool,
+}
+
+/// How well a value fits a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// Nothing speaks against it.
+    Possible,
+    /// The shape of the value is what this family writes, and others may too.
+    Likely,
+    /// No other family writes that, under such a key.
+    Certain,
+}
 
 /// A value as the server gave it.
 #[derive(Clone, Copy, Debug)]
@@ -26,70 +210,13 @@ pub enum Raw<'a> {
     },
     /// All fields of a small hash with their values.
     Hash(&'a [(&'a [u8], &'a [u8])]),
-    /// A key that was not read because no format of this version knows its type.
+    /// All members of a small sorted set with their scores.
+    Zset(&'a [(&'a [u8], f64)]),
+    /// All members of a small set.
+    Set(&'a [&'a [u8]]),
+    /// A key that was not read: no format of this version knows its type, or it is too large for a lock.
     Unread(Shape),
 }
-
-/// Decodes a value. `hint` is the declared format; without it the lock's own rules are asked, then the bytes.
-pub fn decode(hint: Option<&str>, raw: Raw<'_>, rules: &LockRules) -> Decoded {
-    let declared = hint.or(rules.format.as_deref());
-    match raw {
-        Raw::String { bytes, full_len } => string::decode(declared, bytes, full_len, rules),
-        Raw::Hash(fields) => redisson::decode(fields, rules),
-        Raw::Unread(shape) => nobody(family(declared, shape), shape),
-    }
-}
-
-/// The format name to print for a value that has no owner.
-fn family(declared: Option<&str>, shape: Shape) -> &'static str {
-    let known = declared.and_then(|d| NAMES.iter().find(|n| **n == d));
-    match (known, shape) {
-        (Some(name), _) => name,
-        (None, Shape::Text | Shape::Binary | Shape::Number | Shape::Json | Shape::Empty) => {
-            string::NAME
-        }
-        (None, _) => "unknown",
-    }
-}
-
-/// A value that names no owner.
-fn nobody(format: &'static str, shape: Shape) -> Decoded {
-    Decoded {
-        shape,
-        format,
-        tokens: TokenKind::Reusable,
-        default_lease: None,
-        always_renews: None,
-        holders: Vec::new(),
-    }
-}
-
-/// One owner whose token is `raw`, with what the lock's `holder` pattern finds in it.
-fn holding(raw: &[u8], count: u64, holder: Option<&Pattern>) -> Holding {
-    let found = holder.and_then(|p| p.0.captures(raw));
-    let group = |name| found.as_ref().and_then(|c| c.name(name)).map(|m| m.as_bytes());
-    let text = |name| {
-        group(name).filter(|b| !b.is_empty()).map(|b| Arc::<str>::from(label::text(b).as_str()))
-    };
-    let pid = group("pid")
-        .and_then(|b| std::str::from_utf8(b).ok())
-        .and_then(|t| t.parse().ok())
-        .filter(|pid: &i32| *pid > 0);
-    let owner = Owner { token: Token::new(raw), worker: text("worker"), host: text("host"), pid };
-    Holding { owner: Arc::new(owner), count }
-}
-
-/// Whether `text` has the shape of a UUID of any version.
-fn is_uuid(text: &[u8]) -> bool {
-    text.len() == 36
-        && text.iter().enumerate().all(|(i, b)| match i {
-            8 | 13 | 18 | 23 => *b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
-}
-
-/// Lease that Redisson and others use unless told otherwise.
-const THIRTY_SECONDS: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

@@ -1,51 +1,83 @@
-//! Redisson's RLock family: a hash whose fields are `<client uuid>:<thread id>` and whose values are hold counts. A hash
-//! with any other field (a read-write lock's `mode`, a multi-lock's expiries) is left alone: half an answer is a wrong one.
+//! Redisson's RLock family: a hash whose fields are `<client uuid>:<thread id>` and whose values are hold counts. Plain,
+//! fair, spin and fenced locks look the same; what sets them apart is beside them. A hash with any other field (a
+//! read-write lock's `mode`, a multi-lock's expiries) is left to its own format: half an answer is a wrong one.
 
-use crate::config::{LockRules, TokenKind};
+use std::time::Duration;
+
 use crate::observe::Decoded;
-use crate::observe::lock::{Holding, Shape};
+use crate::observe::lock::{Companion, CompanionPart, Shape, Tells};
 
-use super::{THIRTY_SECONDS, family, holding, is_uuid, nobody};
+use super::holder::{Named, held_by, holding};
+use super::value::{is_hex, positive, uuid_and_number};
+use super::{Fit, Format, Kind, PLAIN, Raw, Sight};
 
-/// Its name in the registry.
-pub const NAME: &str = "redisson";
+/// Its entry in the registry.
+pub static FORMAT: Format = Format {
+    name: "redisson",
+    libraries: "Redisson RLock, fair lock, RFencedLock, RSpinLock",
+    kind: Kind::Hash,
+    key: "`<name>`",
+    value: "field `<client uuid>:<thread id>`, value: the hold count",
+    default_lease: Some(Duration::from_secs(30)),
+    renewal: "without a lease time of its own, at a third of the lease",
+    companions: "`redisson_lock_token:{name}` (fencing token), `redisson_lock_timeout:{name}` (waiters), \
+                 `redisson_lock_queue:{name}`, `redisson_unlock_latch:…`",
+    decode,
+    is_companion,
+    ..PLAIN
+};
 
-/// Decodes the fields of a hash.
-pub(super) fn decode(fields: &[(&[u8], &[u8])], rules: &LockRules) -> Decoded {
-    let mut holders: Vec<Holding> = Vec::with_capacity(fields.len());
+fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
+    let Raw::Hash(fields) = sight.raw else { return None };
+    let mut holders = Vec::with_capacity(fields.len());
     for (field, value) in fields {
-        match (is_owner(field), hold_count(value)) {
-            (true, Some(count)) => holders.push(holding(field, count, rules.holder.as_ref())),
-            _ => return nobody(family(rules.format.as_deref(), Shape::Hash), Shape::Hash),
-        }
+        let thread = thread(field)?;
+        let named = Named { thread: Some(thread), ..Named::default() };
+        let mut held = holding(field, named, sight.rules);
+        held.count = positive(value)?;
+        holders.push(held);
     }
-    if holders.is_empty() {
-        return nobody(family(rules.format.as_deref(), Shape::Hash), Shape::Hash);
-    }
-    holders.sort_by(|a, b| a.owner.token.bytes().cmp(b.owner.token.bytes()));
-    Decoded {
-        shape: Shape::OwnerHash,
-        format: NAME,
-        // A thread that takes the lock again writes the same field.
-        tokens: TokenKind::Reusable,
-        default_lease: Some(THIRTY_SECONDS),
-        // Only locks taken without a lease time are renewed, and the hash does not tell which they are.
-        always_renews: None,
-        holders,
-    }
+    // A thread that takes the lock again writes the same field. Only locks taken without a lease time are renewed, and
+    // the hash does not tell which they are.
+    let mut decoded = FORMAT.decoded(Shape::OwnerHash);
+    decoded.companions = vec![
+        beside(b"redisson_lock_token", sight.key, CompanionPart::Text, Tells::FencingToken),
+        beside(b"redisson_lock_timeout", sight.key, CompanionPart::CountAhead, Tells::Waiters),
+    ];
+    Some((Fit::Certain, held_by(decoded, holders)?))
 }
 
-/// `<uuid>:<thread id>`.
-fn is_owner(field: &[u8]) -> bool {
-    match field.split_at_checked(36) {
-        Some((uuid, [b':', thread @ ..])) => {
-            is_uuid(uuid) && !thread.is_empty() && thread.iter().all(u8::is_ascii_digit)
-        }
-        _ => false,
+/// The thread of `<uuid>:<thread id>`, or of `<uuid>:<thread id>:<transaction>`.
+fn thread(field: &[u8]) -> Option<&[u8]> {
+    if let Some((_, thread)) = uuid_and_number(field) {
+        return Some(thread);
     }
+    let (owner, transaction) = super::value::split_last(field, b':')?;
+    uuid_and_number(owner).filter(|_| is_hex(transaction, 32)).map(|(_, thread)| thread)
 }
 
-/// A positive number.
-fn hold_count(value: &[u8]) -> Option<u64> {
-    std::str::from_utf8(value).ok()?.parse().ok().filter(|n| *n > 0)
+/// A key that Redisson names after the lock.
+fn beside(prefix: &[u8], name: &[u8], part: CompanionPart, tells: Tells) -> Companion {
+    let key = match is_tagged(name) {
+        true => [prefix, b":", name].concat(),
+        false => [prefix, b":{", name, b"}"].concat(),
+    };
+    Companion { key: key.into(), part, tells }
+}
+
+/// Whether the name decides about its slot itself; Redisson puts others into braces.
+pub(super) fn is_tagged(name: &[u8]) -> bool {
+    name.contains(&b'{')
+}
+
+fn is_companion(key: &[u8]) -> bool {
+    key.starts_with(b"redisson_")
+        && [
+            &b"redisson_lock_queue:"[..],
+            b"redisson_lock_timeout:",
+            b"redisson_lock_token:",
+            b"redisson_unlock_latch:",
+        ]
+        .iter()
+        .any(|p| key.starts_with(p))
 }

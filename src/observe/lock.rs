@@ -86,8 +86,8 @@ pub enum Expiry {
     At(ServerTime),
 }
 
-/// A value as its library means it.
-#[derive(Debug, PartialEq)]
+/// A value as its library means it. What a format does not say is as in [`Decoded::nobody`].
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// Key type and coarse shape of the value.
     pub shape: Shape,
@@ -101,6 +101,159 @@ pub struct Decoded {
     pub always_renews: Option<f64>,
     /// Who holds it. Empty if the value names no owner (a number, a time, a list, undeclared JSON).
     pub holders: Vec<Holding>,
+    /// Whether more than one may hold it at once.
+    pub sharing: Sharing,
+    /// What it means that the key has no expiry.
+    pub endless: Endless,
+    /// When the lease ends, where the value says so instead of the key's expiry.
+    pub expiry_inside: Option<ServerTime>,
+    /// Locks of this format are left to run out on purpose; nobody releases them.
+    pub ends_by_expiry: bool,
+    /// Who waits for it, as far as the value itself shows.
+    pub waiters: Option<u64>,
+    /// The config declares this format, and the value is none of its.
+    pub misfit: bool,
+    /// Other formats that the value fits as well: its format's name is a guess then.
+    pub also_fits: Vec<&'static str>,
+    /// Other keys that tell more of this lock: read after it, not in the same transaction.
+    pub companions: Vec<Companion>,
+}
+
+impl Decoded {
+    /// A value of this format that names no owner.
+    pub fn nobody(format: &'static str, shape: Shape) -> Self {
+        Self {
+            shape,
+            format,
+            tokens: TokenKind::Reusable,
+            default_lease: None,
+            always_renews: None,
+            holders: Vec::new(),
+            sharing: Sharing::Exclusive,
+            endless: Endless::Abnormal,
+            expiry_inside: None,
+            ends_by_expiry: false,
+            waiters: None,
+            misfit: false,
+            also_fits: Vec::new(),
+            companions: Vec::new(),
+        }
+    }
+}
+
+/// How many may hold a lock at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// One.
+    Exclusive,
+    /// Any number of readers, or one writer.
+    ReadWrite,
+    /// As many as there are permits; how many, where the value tells.
+    Permits(Option<u64>),
+}
+
+/// What a key without an expiry means for its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endless {
+    /// If its holder dies, nobody gets the lock.
+    Abnormal,
+    /// The library's own default: only a hold that lasts too long tells.
+    Usual,
+    /// The lease ends elsewhere: inside the value, or per holder.
+    Carried,
+}
+
+/// Another key that tells something of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Companion {
+    /// The key.
+    pub key: Arc<[u8]>,
+    /// What of it.
+    pub part: CompanionPart,
+    /// What it tells.
+    pub tells: Tells,
+}
+
+/// What of a companion key is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompanionPart {
+    /// The string.
+    Text,
+    /// A hash field.
+    Field(Arc<[u8]>),
+    /// How many elements the list, set or sorted set has.
+    Count(Elements),
+    /// How many members of the sorted set have a score, in milliseconds, ahead of the server's clock.
+    CountAhead,
+    /// Whether it is there, and until when.
+    Expiry,
+    /// Whether the set has this member.
+    Contains(Arc<[u8]>),
+}
+
+/// The type of a key whose elements are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// A list.
+    List,
+    /// A set.
+    Set,
+    /// A sorted set.
+    Zset,
+}
+
+/// What a companion tells of its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tells {
+    /// The last fencing token that was issued.
+    FencingToken,
+    /// How many wait, each with a deadline ahead.
+    Waiters,
+    /// The name of the worker that holds the lock.
+    Worker,
+    /// Until when one holder holds; the index is that of [`Decoded::holders`].
+    HolderExpiry(u16),
+    /// The library itself took note that the holder stalled.
+    Stalled,
+}
+
+/// What the companions of one lock showed.
+#[derive(Clone, Debug)]
+pub struct CompanionRead {
+    /// The store.
+    pub store: StoreId,
+    /// The lock's key.
+    pub key: KeyId,
+    /// When they were read: after the lock itself.
+    pub span: Span,
+    /// The node's `TIME` near by.
+    pub time: ServerTime,
+    /// What each told, in the order of [`Decoded::companions`]; what could not be read is left out.
+    pub told: Vec<(Tells, CompanionValue)>,
+}
+
+/// What a companion showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompanionValue {
+    /// There is none.
+    Missing,
+    /// A number, or a count; 1 or 0 for a member that is in its set or not.
+    Number(i64),
+    /// Text, made printable.
+    Text(Arc<str>),
+    /// Until when it is there.
+    Until(Expiry),
+}
+
+/// Whom a store's owner index names for the tokens that hold locks now.
+#[derive(Clone, Debug)]
+pub struct OwnersNamed {
+    /// The store.
+    pub store: StoreId,
+    /// When it was read.
+    pub span: Span,
+    /// Worker by token; `None` if the index does not have it.
+    pub names: Vec<(Token, Option<Arc<str>>)>,
 }
 
 /// Key type, and for a string what kind of bytes.
@@ -131,12 +284,32 @@ pub enum Shape {
 }
 
 /// One owner of a lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Holding {
     /// Who.
     pub owner: Arc<Owner>,
     /// Hold count of a re-entrant owner, 1 where the format has none.
     pub count: u64,
+    /// In what way.
+    pub mode: Mode,
+    /// When this holder's own share ends, where each has its own expiry: one that is past holds nothing any more.
+    pub until: Option<ServerTime>,
+    /// When it was acquired as the token states it: seconds since the epoch on the holder's clock. For people, never for
+    /// a verdict.
+    pub taken_at: Option<f64>,
+}
+
+/// In what way an owner holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// As one of several readers.
+    Read,
+    /// As the writer.
+    Write,
+    /// One of a semaphore's permits.
+    Permit,
 }
 
 /// An owner as its token names it.
@@ -150,6 +323,8 @@ pub struct Owner {
     pub host: Option<Arc<str>>,
     /// The process id in the token, in that host's (or container's) numbering.
     pub pid: Option<i32>,
+    /// The thread in the token, as it may be printed.
+    pub thread: Option<Arc<str>>,
 }
 
 /// An owner token. Whoever knows it can release the lock, so it has no `Display` and its `Debug` shows the fingerprint.

@@ -11,6 +11,7 @@ pub mod label;
 pub mod lock;
 pub mod node;
 pub mod poll;
+pub mod source;
 pub mod stall;
 pub mod time;
 pub mod worker;
@@ -22,6 +23,7 @@ pub use clock::{ClockRead, HostClock};
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner, Token};
 pub use node::{NodeFacts, NodeRef, Role};
+pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
 pub use worker::{HeartbeatRead, ProcessRead};
@@ -91,4 +93,12 @@ pub enum Observation {
     Clock(Box<ClockRead>),
     /// One reading of this host's wall clock.
     HostClock(HostClock),
+    /// What keys beside a lock's own told.
+    Companions(Box<lock::CompanionRead>),
+    /// Whom an owner index names.
+    Owners(Box<lock::OwnersNamed>),
+    /// One read of a configured source.
+    Source(Box<SourceRead>),
+    /// One read of a list of live workers.
+    List(Box<ListRead>),
 }

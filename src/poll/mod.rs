@@ -9,13 +9,16 @@ pub mod chrony;
 pub mod fuzzing;
 pub mod jvm;
 pub mod lane;
+pub mod lists;
 pub mod mounts;
 pub mod part;
 pub mod process;
+pub mod readings;
 pub mod redis;
 pub mod residents;
 pub mod source;
 pub mod stalls;
+mod tally;
 mod tls;
 pub mod workers;
 

@@ -3,6 +3,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::config::RedisPart;
 use crate::observe::Span;
@@ -60,6 +63,22 @@ pub struct PartsFailed {
 /// What [`ReadParts::read`] gives back.
 pub type PartsFuture<'a> =
     Pin<Box<dyn Future<Output = Result<PartsReply, PartsFailed>> + Send + 'a>>;
+
+/// A store's connection has shorter limits of its own; this one is for when it breaks its word.
+pub const STORE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Reads parts, and gives up in time.
+pub async fn read_in_time(
+    from: &dyn ReadParts,
+    store: &str,
+    parts: Vec<PartRequest>,
+) -> Result<PartsReply, PartsFailed> {
+    let reply = timeout(STORE_DEADLINE, from.read(store, parts)).await;
+    reply.unwrap_or_else(|_| {
+        let detail = format!("store {store}: no answer in {} s", STORE_DEADLINE.as_secs());
+        Err(PartsFailed { reason: FailReason::Timeout, detail })
+    })
+}
 
 /// Reads parts of keys of a configured store.
 pub trait ReadParts: Send + Sync {

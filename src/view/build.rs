@@ -4,24 +4,19 @@ use std::sync::Arc;
 
 use super::clock::clock_views;
 use super::coverage;
-use super::host::host_view;
 use super::lock::lock_view;
-use super::{
-    LockView, NodeFactsView, NodeView, PollerView, StoreView, View, WorkerProcessView, WorkerView,
-};
-use crate::config::SeriesTier;
+use super::worker::worker_view;
+use super::{LockView, NodeFactsView, NodeView, PollerView, StoreView, View};
 use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
 use crate::derive::host_clock::wall_ahead;
 use crate::derive::interval::Interval;
 use crate::derive::lock::Lock;
 use crate::derive::node::{Node, primaries};
-use crate::derive::process::Processes;
 use crate::derive::store::Store;
-use crate::derive::worker::Worker;
-use crate::derive::{Evidence, LivenessSource, Signal, State};
+use crate::derive::{Evidence, Signal, State};
 use crate::observe::node::FailReason;
-use crate::observe::{HostClock, Mono, Role, Span};
+use crate::observe::{HostClock, Mono, Role};
 
 /// The instant a view is made for.
 #[derive(Clone, Copy, Debug)]
@@ -218,73 +213,4 @@ fn store_skews(state: &State, stores: &[StoreView]) -> Vec<(Arc<str>, f64)> {
             Some((view.name.clone(), worst?))
         })
         .collect()
-}
-
-fn worker_view(
-    state: &State,
-    worker: &Worker,
-    now: Mono,
-    skews: &[(Arc<str>, f64)],
-) -> Option<WorkerView> {
-    let (_, group, rules) = state.workers.with_group(&worker.name)?;
-    let poll = rules.poll;
-    let mut sources = Vec::new();
-    let processes: Vec<&Processes> = worker.processes.values().collect();
-    let fresh = |s: Option<Span>| is_fresh(s.map(|s| s.done), now, poll);
-    let seen: Vec<&&Processes> =
-        processes.iter().filter(|p| p.was_seen() || p.loss().is_some()).collect();
-    if group.process.is_some() && !seen.is_empty() && seen.iter().any(|p| fresh(p.last_span())) {
-        // Several tokens of one name: alive if any of its processes lives; a hidden one says nothing.
-        let is_known = seen.iter().any(|p| p.liveness() != crate::derive::Liveness::Unknown);
-        let is_alive = seen.iter().any(|p| !p.liveness().is_lost());
-        if is_known {
-            let lost = seen.iter().filter_map(|p| p.loss()).map(|l| l.since).max();
-            let lost = lost.filter(|_| !is_alive).map(|at| now.secs_since(at).max(0.0));
-            sources.push((LivenessSource::Process, is_alive, lost));
-        }
-    }
-    let beat = &worker.heartbeat;
-    let has_beat =
-        group.heartbeat.is_some() && beat.was_seen() && is_fresh(beat.last_read(), now, poll);
-    if has_beat && beat.is_threshold_sane(rules) {
-        let lost = beat.loss().map(|l| now.secs_since(l.since).max(0.0));
-        sources.push((LivenessSource::Heartbeat, lost.is_none(), lost));
-    }
-    // This exporter's host is that of a worker whose process it sees.
-    let is_here = processes.iter().any(|p| fresh(p.last_span()) && p.live().next().is_some());
-    let restarts = processes.iter().map(|p| p.restarts).sum();
-    Some(WorkerView {
-        name: worker.name.clone(),
-        tier: group.series.max(SeriesTier::Core),
-        sources,
-        heartbeats: (group.heartbeat.is_some() && beat.was_seen()).then_some(beat.advances),
-        heartbeat_age_seconds: beat.age().filter(|_| has_beat),
-        frozen_after_seconds: (group.heartbeat.is_some() && beat.was_seen())
-            .then(|| beat.frozen_after(rules)),
-        process: processes
-            .iter()
-            .filter(|p| fresh(p.last_span()))
-            .find_map(|p| process_view(worker, p, now)),
-        process_gone: !seen.is_empty()
-            && seen.iter().all(|p| fresh(p.last_span()) && p.live().next().is_none())
-            && seen.iter().any(|p| p.liveness() == crate::derive::Liveness::Dead),
-        restarts: (!seen.is_empty()).then_some(restarts),
-        host: host_view(worker, now, state.rules.stalls()),
-        skew_bounds: if is_here { skews.to_vec() } else { Vec::new() },
-        coverage_lost: coverage::worker(state, worker, now),
-    })
-}
-
-fn process_view(worker: &Worker, processes: &Processes, now: Mono) -> Option<WorkerProcessView> {
-    // The oldest of several: the one that stays while others come and go.
-    let all = || processes.live().chain(processes.zombies());
-    let p = all().min_by_key(|p| p.start_ticks)?;
-    Some(WorkerProcessView {
-        state: p.state,
-        uptime_seconds: now.secs_since(p.started).max(0.0),
-        threads: all().map(|p| p.threads).sum(),
-        resident_bytes: all().map(|p| p.resident_bytes).sum(),
-        cpu_seconds: worker.cpu.total().as_secs_f64(),
-        frozen: p.frozen,
-    })
 }

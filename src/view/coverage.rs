@@ -1,9 +1,12 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
-use super::{Aspect, BlindReason, LockView, clock, host_coverage};
+use std::sync::Arc;
+
+use super::holder::Holder;
+use super::{Aspect, BlindReason, LockView, clock, host_coverage, lease_coverage, resources};
 use crate::config::{SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
-use crate::derive::lock::{Judged, Lock, Phase};
+use crate::derive::lock::Lock;
 use crate::derive::store::Store;
 use crate::derive::worker::Worker;
 use crate::derive::{Liveness, State};
@@ -13,10 +16,13 @@ use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 28] = [
+pub const BLIND: [(Aspect, BlindReason); 38] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
+    (Aspect::Holder, BlindReason::Permission),
+    (Aspect::Holder, BlindReason::Unreachable),
+    (Aspect::Holder, BlindReason::NoHistory),
     (Aspect::Heartbeat, BlindReason::NotConfigured),
     (Aspect::Heartbeat, BlindReason::Permission),
     (Aspect::Heartbeat, BlindReason::Unreachable),
@@ -35,6 +41,11 @@ pub const BLIND: [(Aspect, BlindReason); 28] = [
     (Aspect::Lease, BlindReason::Permission),
     (Aspect::Lease, BlindReason::Unsupported),
     (Aspect::Lease, BlindReason::Unreachable),
+    (Aspect::Fencing, BlindReason::NotConfigured),
+    (Aspect::Fencing, BlindReason::Permission),
+    (Aspect::Fencing, BlindReason::Unreachable),
+    (Aspect::Fencing, BlindReason::NoHistory),
+    (Aspect::Renewals, BlindReason::Unsupported),
     (Aspect::Renewals, BlindReason::NoHistory),
     (Aspect::Replicas, BlindReason::Unreachable),
     (Aspect::Clock, BlindReason::Permission),
@@ -42,18 +53,25 @@ pub const BLIND: [(Aspect, BlindReason); 28] = [
     (Aspect::Clock, BlindReason::Unreachable),
     (Aspect::Clock, BlindReason::NoHistory),
     (Aspect::Hold, BlindReason::ReusableToken),
+    (Aspect::Hold, BlindReason::NoHistory),
+    (Aspect::Token, BlindReason::ReusableToken),
 ];
 
-/// Of what cannot be judged, that which is configured.
+/// Of what cannot be judged, that which is configured. What would be learned without that is not.
 pub(super) fn configured(blind: &[(Aspect, BlindReason)]) -> Vec<(Aspect, BlindReason)> {
-    blind.iter().copied().filter(|(_, reason)| *reason != BlindReason::NotConfigured).collect()
+    let is_learned = |aspect| matches!(aspect, Aspect::Hold | Aspect::Token);
+    blind
+        .iter()
+        .copied()
+        .filter(|(aspect, reason)| *reason != BlindReason::NotConfigured && !is_learned(*aspect))
+        .collect()
 }
 
 /// Everything that cannot be judged of a lock, configured or not.
 pub(super) fn judge(
     state: &State,
     lock: &Lock,
-    judged: Option<Judged>,
+    holders: &[Holder<'_>],
     now: Mono,
 ) -> Vec<(Aspect, BlindReason)> {
     let mut lost = Vec::new();
@@ -73,16 +91,23 @@ pub(super) fn judge(
     {
         lost.push((Aspect::Clock, reason));
     }
-    // What is known of its holder is of before.
-    let Phase::Held(tenure) = &lock.phase else { return lost };
+    resources::blind(state, lock, now, &mut lost);
+    let list = resources::list_reason(state, lock, now);
+    lost.extend(list.map(|reason| (Aspect::Holder, reason)));
+    lease_coverage::tokens(lock, &mut lost);
+    // What is known of its holders is of before.
     if lock.unreadable.is_some() {
         return lost;
     }
-    holder(state, lock, judged, now, &mut lost);
-    let is_expected = lock.rules.renewed == Some(true) || tenure.value.always_renews.is_some();
-    if is_expected && !tenure.shortened && lock.overdue_after(state.rules.poll_interval).is_none() {
-        lost.push((Aspect::Renewals, BlindReason::NoHistory));
+    for h in holders {
+        holder(state, lock, h, now, &mut lost);
     }
+    for h in holders {
+        lease_coverage::renewals(lock, h, state.rules.poll_interval, &mut lost);
+    }
+    // Of several holders the same may be said once for each.
+    lost.sort();
+    lost.dedup();
     lost
 }
 
@@ -120,16 +145,21 @@ pub(super) fn source_reason(reason: FailReason) -> BlindReason {
 fn holder(
     state: &State,
     lock: &Lock,
-    judged: Option<Judged>,
+    holder: &Holder<'_>,
     now: Mono,
     lost: &mut Vec<(Aspect, BlindReason)>,
 ) {
-    let Some(tenure) = lock.tenure() else { return };
-    let Some(name) = &tenure.worker else {
-        let reason = if state.workers.is_dropped((lock.store, lock.key)) {
+    let (tenure, before) = (holder.tenure, lost.len());
+    // A list may name what the token names, whoever that is.
+    let is_judged = holder.judged.liveness != Liveness::Unknown;
+    let Some(name) = tenure.worker() else {
+        if is_judged {
+            return;
+        }
+        let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
-        } else if lock.rules.holder.is_some() && tenure.owner.is_some() {
+        } else if is_asked(lock) && tenure.owner.is_some() {
             BlindReason::OpaqueToken
         } else {
             BlindReason::NotConfigured
@@ -138,10 +168,12 @@ fn holder(
         return;
     };
     let Some((worker, group, rules)) = state.workers.with_group(name) else {
-        lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
+        if !is_judged {
+            lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
+        }
         return;
     };
-    if group.heartbeat.is_none() && group.process.is_none() {
+    if group.heartbeat.is_none() && group.process.is_none() && !is_judged {
         lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
     }
     if let Some(reason) = heartbeat(worker, group, rules) {
@@ -158,11 +190,17 @@ fn holder(
         lost.push((Aspect::Stall, reason));
     }
     // Its sources can be read, and have yet to say something of this tenure.
-    let is_told = lost.iter().any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
-    if !is_told && judged.is_none_or(|j| j.liveness == Liveness::Unknown) {
+    let mut own = lost.iter().skip(before);
+    let is_told = own.any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
+    if !is_told && !is_judged {
         let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
         lost.push((aspect, BlindReason::NoHistory));
     }
+}
+
+/// The config wants to know who holds it.
+fn is_asked(lock: &Lock) -> bool {
+    lock.rules.holder.is_some() || !lock.rules.workers.is_empty()
 }
 
 fn heartbeat(
@@ -199,14 +237,17 @@ fn process(worker: &Worker, group: &WorkerGroup, pid: Option<i32>) -> Option<Bli
 
 /// Whether the liveness of a lock's holders can be seen at all, as far as the config goes.
 pub(super) fn can_see_holder(state: &State, lock: &Lock) -> bool {
-    match lock.tenure() {
-        Some(t) => t.worker.as_ref().is_some_and(|w| {
-            state
-                .workers
-                .with_group(w)
-                .is_some_and(|(_, g, _)| g.heartbeat.is_some() || g.process.is_some())
-        }),
-        None => lock.rules.holder.is_some() && !state.rules.groups.is_empty(),
+    let is_seen = |w: &Arc<str>| {
+        let found = state.workers.with_group(w);
+        found.is_some_and(|(_, g, _)| g.heartbeat.is_some() || g.process.is_some())
+    };
+    let mut tenures = lock.tenures().peekable();
+    match tenures.peek() {
+        Some(_) => tenures.any(|t| t.worker().is_some_and(is_seen)),
+        None => {
+            let is_named = lock.rules.holder.is_some() || lock.was_named;
+            is_named && !state.rules.groups.is_empty()
+        }
     }
 }
 
@@ -229,11 +270,6 @@ pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReas
             if lock.is_ownerless {
                 count(Aspect::Holder, BlindReason::Unsupported);
             }
-            continue;
-        }
-        let learns_hold = lock.rules.max_hold.is_none() && !lock.rules.always_held;
-        if learns_hold && !lock.is_per_acquire() && lock.value.is_some() {
-            count(Aspect::Hold, BlindReason::ReusableToken);
         }
     }
     BLIND.iter().zip(counts).map(|((a, r), n)| (*a, *r, n)).collect()

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{HolderView, LockCounts, LockView, TransitionView, coverage};
+use super::holder::{Holder, holder_view, holders, worst};
+use super::{LockView, coverage, resources};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
@@ -17,28 +18,58 @@ use crate::observe::{Expiry, Mono, Role, ServerTime};
 const LOCK_ENDS: [Evidence; 4] =
     [Evidence::Released, Evidence::Lapsed, Evidence::Overwritten, Evidence::Unknown];
 
+/// Counters of a lock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockCounts {
+    /// Acquisitions seen.
+    pub acquisitions: u64,
+    /// Renewals seen.
+    pub renewals: u64,
+    /// Renewals that came after the lock was overdue.
+    pub late_renewals: u64,
+    /// Renewals after the holder lost liveness.
+    pub renewals_after_lost_liveness: u64,
+    /// Ends: released, lapsed, overwritten, unknown.
+    pub ends: Vec<(Evidence, u64)>,
+    /// Leases that ran out under a holder, by its liveness; `None` where holders cannot be seen.
+    pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
+    /// Seconds free.
+    pub free_seconds: f64,
+    /// Seconds with at least one waiter; `None` where the format never showed any.
+    pub waiting_seconds: Option<f64>,
+}
+
+/// Something that happened to a lock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransitionView {
+    /// Seconds before the snapshot.
+    pub age_seconds: f64,
+    /// What, in one word such as `acquired`, `renewed_late`, `released`, `holder_stale`.
+    pub what: &'static str,
+    /// More, for a person; no secrets.
+    pub detail: String,
+}
+
 pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let poll = state.rules.poll_interval;
     let fresh = is_fresh(lock.seen.map(|s| s.span.done), now, poll) && lock.unreadable.is_none();
-    let tenure = lock.tenure();
-    let lease = lock.lease();
-    let lease_micros = lease.map(|(l, _)| l);
-    let judged = lock.holder(&state.workers, now);
-    let last = lock.seen;
-    let written = tenure.map(|t| t.write.made_at(lease_micros));
-    let expiry = tenure.and_then(|t| match t.expiry {
-        Expiry::At(e) => Some(e),
-        Expiry::Never => None,
-    });
-    let heartbeat = tenure
-        .and_then(|t| t.worker.as_ref())
-        .and_then(|w| state.workers.by_name.get(w))
-        .map(|w| &w.heartbeat)
-        .filter(|h| h.was_seen());
-    let beat = heartbeat.and_then(|h| h.last_advance());
-    let owner = tenure.and_then(|t| t.owner.as_ref());
-    let blind = coverage::judge(state, lock, judged, now);
-    LockView {
+    let holders = holders(state, lock, now);
+    let only = match holders.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    };
+    let oldest = holders.first().map(|h| h.tenure);
+    let first_to_end = holders
+        .iter()
+        .filter(|h| h.tenure.expiry != Expiry::Never)
+        .min_by(|a, b| f64::total_cmp(&left(a, now), &left(b, now)));
+    let lease = lock.lease_of(first_to_end.map(|h| h.tenure).or(oldest));
+    let written = holders.iter().filter(|h| h.written.is_some()).min_by_key(|h| h.written);
+    let expiry = first_to_end.and_then(|h| h.expiry());
+    let (liveness, lost_seconds) = worst(&holders, now);
+    let rtt = state.stores.get(&lock.store).and_then(Store::rtt);
+    let blind = coverage::judge(state, lock, &holders, now);
+    let view = LockView {
         name: lock.name.clone(),
         key: lock.key_text.clone(),
         format: lock.value.as_ref().map_or("", |v| v.format),
@@ -49,48 +80,47 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             Phase::Unseen => None,
             Phase::Free { .. } if lock.unreadable.is_some() => None,
             Phase::Free { .. } => Some(false),
-            Phase::Held(_) => Some(true),
+            Phase::Held(_) | Phase::Shared(_) => Some(true),
         },
-        holders: holders(lock, judged.map_or(Liveness::Unknown, |j| j.liveness)),
+        holders: holders.iter().map(|h| holder_view(h, now)).collect(),
+        holders_beyond: match &lock.phase {
+            Phase::Shared(crowd) => crowd.beyond,
+            _ => 0,
+        },
+        limit: lock.limit(),
+        waiters: lock.waiters(now, poll),
         previous: lock.previous.clone(),
-        held_seconds: tenure.map(|t| now.secs_since(t.first.span.done).max(0.0)),
-        held_since_timestamp: tenure.map(|t| t.first.time.as_secs_f64()),
-        remaining_seconds: match (expiry, last) {
-            (Some(e), Some(seen)) => {
-                Some((e.secs_since(seen.time) - now.secs_since(seen.span.done)).max(0.0))
-            }
-            _ => None,
-        },
+        held_seconds: oldest.map(|t| now.secs_since(t.first.span.done).max(0.0)),
+        held_since_timestamp: oldest.map(|t| t.first.time.as_secs_f64()),
+        remaining_seconds: first_to_end.and_then(|h| h.remaining(now)),
         remaining_by_replica: match expiry {
             Some(e) if fresh => remaining_by_replica(state, lock, e, now),
             _ => Vec::new(),
         },
-        length_seconds: lock.lease_seconds(),
+        length_seconds: lease.map(|(l, _)| l as f64 / 1e6),
         expiry_timestamp: expiry.map(|e| e.as_secs_f64()),
-        renewal_age_seconds: written.map(|w| now.secs_since(w).max(0.0)),
-        last_renewal_timestamp: match (tenure, written) {
-            (Some(t), Some(w)) => {
-                Some(t.write.shown.time.as_secs_f64() - t.write.shown.span.done.secs_since(w))
-            }
-            _ => None,
-        },
+        renewal_age_seconds: written.and_then(|h| h.written).map(|w| now.secs_since(w).max(0.0)),
+        last_renewal_timestamp: written.and_then(Holder::written_at),
         renewal_period_seconds: lock.habit.period(),
         least_margin_ratio: lock.margins.least(now),
-        stall_budget_seconds: lock
-            .stall_budget(state.stores.get(&lock.store).and_then(Store::rtt), poll),
-        left_to_expire: lock.rules.ends_by_expiry || tenure.is_some_and(|t| t.shortened),
+        stall_budget_seconds: match holders.as_slice() {
+            [] => lock.stall_budget(None, rtt, poll),
+            held => held
+                .iter()
+                .filter_map(|h| lock.stall_budget(Some(h.tenure), rtt, poll))
+                .reduce(f64::min),
+        },
+        left_to_expire: lock.ends_by_expiry()
+            || (!holders.is_empty() && holders.iter().all(|h| h.tenure.shortened)),
         counts: counts(state, lock),
         signals: Signal::ALL.iter().map(|s| (*s, lock.signals.get(*s))).collect(),
         rises: Signal::ALL.iter().map(|s| (*s, lock.signals.rises(*s))).collect(),
-        liveness: judged.map(|j| j.liveness),
-        lost_seconds: judged
-            .filter(|j| j.liveness.is_lost())
-            .and_then(|j| j.lost_since())
-            .map(|at| now.secs_since(at).max(0.0)),
-        renewal_minus_heartbeat_seconds: match (written, beat) {
-            (Some(w), Some(b)) => Some(w.secs_since(b)),
-            _ => None,
-        },
+        liveness,
+        lost_seconds,
+        renewal_minus_heartbeat_seconds: holders
+            .iter()
+            .filter_map(|h| Some(h.written?.secs_since(h.heartbeat?.last_advance()?)))
+            .reduce(f64::max),
         overrun_seconds: lock.overrun,
         typical_hold_seconds: lock.holds.typical(),
         divergences: {
@@ -101,9 +131,10 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         },
         coverage_lost: coverage::configured(&blind),
         blind,
-        token_host: owner.and_then(|o| o.host.clone()),
-        token_pid: owner.and_then(|o| o.pid),
-        beat_age_seconds: heartbeat.and_then(|h| h.age()),
+        token_host: only.and_then(|h| h.tenure.owner.as_ref()?.host.clone()),
+        token_pid: only.and_then(|h| h.tenure.owner.as_ref()?.pid),
+        beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
+        told: resources::told(state, lock, now),
         transitions: lock
             .timeline
             .iter()
@@ -113,6 +144,39 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
                 detail: t.detail.clone(),
             })
             .collect(),
+    };
+    if lock.unreadable.is_some() { misshapen(view, lock, now, poll) } else { view }
+}
+
+/// A key of an unexpected shape tells nothing of who holds the lock, and that much has to be seen.
+fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView {
+    let is_up = lock.signals.is_up(Signal::ShapeUnexpected);
+    LockView {
+        fresh: is_up && is_fresh(lock.shapes.last, now, poll),
+        held: None,
+        holders: Vec::new(),
+        holders_beyond: 0,
+        waiters: None,
+        held_seconds: None,
+        held_since_timestamp: None,
+        remaining_seconds: None,
+        remaining_by_replica: Vec::new(),
+        expiry_timestamp: None,
+        renewal_age_seconds: None,
+        last_renewal_timestamp: None,
+        stall_budget_seconds: None,
+        signals: Signal::ALL
+            .iter()
+            .map(|s| (*s, lock.signals.get(*s).filter(|_| *s == Signal::ShapeUnexpected)))
+            .collect(),
+        liveness: None,
+        lost_seconds: None,
+        renewal_minus_heartbeat_seconds: None,
+        divergences: Vec::new(),
+        token_host: None,
+        token_pid: None,
+        beat_age_seconds: None,
+        ..view
     }
 }
 
@@ -156,14 +220,9 @@ fn tier(lock: &Lock, now: Mono, retain: Duration) -> Option<SeriesTier> {
     }
 }
 
-fn holders(lock: &Lock, liveness: Liveness) -> Vec<HolderView> {
-    let Some(tenure) = lock.tenure() else { return Vec::new() };
-    vec![HolderView {
-        worker: tenure.worker.clone().unwrap_or_default(),
-        fingerprint: tenure.owner.as_ref().map(|o| o.token.fingerprint()).unwrap_or_default(),
-        count: tenure.count,
-        liveness,
-    }]
+/// What is left of a lease, for comparison.
+fn left(holder: &Holder<'_>, now: Mono) -> f64 {
+    holder.remaining(now).unwrap_or(f64::INFINITY)
 }
 
 fn counts(state: &State, lock: &Lock) -> LockCounts {
@@ -185,5 +244,6 @@ fn counts(state: &State, lock: &Lock) -> LockCounts {
                 .collect()
         }),
         free_seconds: c.free_seconds,
+        waiting_seconds: lock.shows_waiters().then_some(c.waiting_seconds),
     }
 }

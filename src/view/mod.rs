@@ -4,9 +4,12 @@
 mod build;
 mod clock;
 mod coverage;
+mod holder;
 mod host;
 mod host_coverage;
+mod lease_coverage;
 mod lock;
+mod resources;
 mod worker;
 
 use std::sync::Arc;
@@ -15,6 +18,8 @@ pub use build::Instant;
 pub use clock::ClockView;
 pub use coverage::BLIND;
 pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
+pub use lock::{LockCounts, TransitionView};
+pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
@@ -23,6 +28,7 @@ pub use crate::derive::{
     LivenessSource, Signal, StallSource,
 };
 use crate::observe::Mono;
+pub use crate::observe::lock::Mode;
 use crate::observe::node::FailReason;
 
 /// Everything that is known at one instant. Ages are seconds on the observer's clock as of `taken`.
@@ -168,6 +174,12 @@ pub struct LockView {
     pub held: Option<bool>,
     /// Who holds it now.
     pub holders: Vec<HolderView>,
+    /// Holders beyond those that are followed one by one.
+    pub holders_beyond: u64,
+    /// How many may hold it at once, of a semaphore.
+    pub limit: Option<u64>,
+    /// How many wait, where the format shows it.
+    pub waiters: Option<u64>,
     /// Who held it before, and how that ended.
     pub previous: Option<(Arc<str>, Evidence)>,
     /// Age of the present tenure.
@@ -223,6 +235,8 @@ pub struct LockView {
     pub token_pid: Option<i32>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
+    /// What sources tell of it.
+    pub told: ToldView,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }
@@ -236,37 +250,24 @@ pub struct HolderView {
     pub fingerprint: String,
     /// Hold count.
     pub count: u64,
+    /// In what way it holds.
+    pub mode: Mode,
     /// Its liveness.
     pub liveness: Liveness,
-}
-
-/// Counters of a lock.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LockCounts {
-    /// Acquisitions seen.
-    pub acquisitions: u64,
-    /// Renewals seen.
-    pub renewals: u64,
-    /// Renewals that came after the lock was overdue.
-    pub late_renewals: u64,
-    /// Renewals after the holder lost liveness.
-    pub renewals_after_lost_liveness: u64,
-    /// Ends: released, lapsed, overwritten, unknown.
-    pub ends: Vec<(Evidence, u64)>,
-    /// Leases that ran out under a holder, by its liveness (alive, stopped, frozen); `None` where holders cannot be
-    /// seen.
-    pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
-    /// Seconds free.
-    pub free_seconds: f64,
-}
-
-/// Something that happened to a lock.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TransitionView {
-    /// Seconds before the snapshot.
-    pub age_seconds: f64,
-    /// What, in one word such as `acquired`, `renewed_late`, `released`, `holder_stale`.
-    pub what: &'static str,
-    /// More, for a person; no secrets.
-    pub detail: String,
+    /// Since liveness was lost.
+    pub lost_seconds: Option<f64>,
+    /// What is left of its lease; none where it never ends.
+    pub remaining_seconds: Option<f64>,
+    /// Age of its tenure.
+    pub held_seconds: f64,
+    /// Since its last renewal or the acquisition; none where several share one expiry.
+    pub renewal_age_seconds: Option<f64>,
+    /// When it was acquired as its token states it, seconds since the epoch on the holder's clock.
+    pub taken_at: Option<f64>,
+    /// Host and pid that its token names.
+    pub host: Option<Arc<str>>,
+    /// See `host`.
+    pub pid: Option<i32>,
+    /// Since its last beat.
+    pub beat_age_seconds: Option<f64>,
 }

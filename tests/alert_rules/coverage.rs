@@ -14,7 +14,7 @@ use super::unit_tests::rests_on;
 use crate::support::repository;
 
 /// Families besides the signals that an alert must rest on.
-const ALERTED: [&str; 33] = [
+const ALERTED: [&str; 35] = [
     "dlock_store_up",
     "dlock_store_primaries",
     "dlock_store_failovers_total",
@@ -36,6 +36,8 @@ const ALERTED: [&str; 33] = [
     "dlock_lease_renewals_after_lost_liveness_total",
     "dlock_lease_expired_under_holder_total",
     "dlock_signal_rises_total",
+    "dlock_fencing_regressions_total",
+    "dlock_fencing_rejections_total",
     "dlock_worker_alive",
     "dlock_worker_coverage_lost",
     "dlock_worker_restarts_total",

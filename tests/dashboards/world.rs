@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::config;
 use crate::jvm::Jvm;
 use crate::support::{
     Cgroup, Chronyd, ChronydSetup, Driver, Exporter, ExporterSetup, Group, NtpSource, RedisServer,
@@ -39,59 +40,6 @@ pub struct World {
     cache: RedisServer,
     _main: RedisServer,
     _dir: TempDir,
-}
-
-fn config(main: &RedisServer, cache: &RedisServer, clocks: [&Chronyd; 2], dir: &TempDir) -> String {
-    let holder = "holder: '^(?P<worker>[^:]+)'";
-    format!(
-        "poll_interval: 200ms
-stall_poll: 100ms
-retain: 10m
-stores:
-  main:
-    url: {main}
-    username: dlock
-    clocks: [{{ addr: '{address}', clock: host }}]
-    locks:
-      - {{ name: orders, key: 'lock:orders', lease: 3s, renewed: true, {holder} }}
-      - {{ name: billing, key: 'lock:billing', lease: 3s, token: per_acquire, {holder} }}
-      - {{ name: payments, key: 'lock:payments', lease: 2s, token: per_acquire, {holder} }}
-      - {{ name: reports, key: 'lock:reports', lease: 10s, renewed: true, max_hold: 2s, {holder} }}
-      - {{ name: busy, key: 'lock:busy', lease: 300ms, {holder} }}
-      - {{ name: leader, key: 'lock:leader', lease: 1s, expect: always_held, {holder} }}
-      - {{ name: short, key: 'lock:short', lease: 5s, token: per_acquire, {holder} }}
-      - {{ name: copied, key: 'lock:copied', renewed: true, {holder} }}
-      - {{ name: nightly, key: 'lock:nightly', lease: 1h, ends: by_expiry }}
-      - {{ name: 'job-{{1}}', match: 'lock:job:*', capture: '^lock:job:(.+)$', max_locks: 2, series: full }}
-  cache:
-    url: {cache}
-    username: dlock
-    response_timeout: 300ms
-    locks:
-      - {{ name: warmup, key: 'lock:warmup', lease: 20s }}
-workers:
-  demo:
-    match: '^(orders|billing|payments)-\\d+$'
-    process: {{ command: 'worker.py .*--name {{worker}} ' }}
-    heartbeat: {{ redis: {{ store: main, key: 'hb:{{worker}}' }}, frozen_after: 1500ms }}
-  busy:
-    names: [busy-1]
-    process: {{ pid_file: '{dir}/busy.pid' }}
-  reports:
-    names: [reports-1]
-    process: {{ pid_file: '{dir}/jvm.pid' }}
-clocks:
-  host: {{ chrony: '{host}' }}
-  lockserver: {{ chrony: '{silent}' }}
-local_clock: host
-",
-        main = main.url(),
-        cache = cache.url(),
-        address = main.address(),
-        host = clocks[0].url(),
-        silent = clocks[1].url(),
-        dir = dir.path().display(),
-    )
 }
 
 impl World {
@@ -137,9 +85,10 @@ impl World {
         let hands = hands(&main);
         cache.cmd(&["SET", "lock:warmup", "w-1:x", "PX", FOR_LONG]);
         main.cmd(&["SET", "lock:nightly", "nightly-1:x", "PX", FOR_LONG]);
-        main.cmd(&["SET", "lock:copied", "right-1:x", "PX", FOR_LONG]);
+        let told = "MSET hb:issued 34 hb:accepted 33 hb:refused 2 hb:mails 120 hb:requests 119";
+        main.cmd(&told.split(' ').collect::<Vec<_>>());
         let clocks = [&host_clock, &silent];
-        let exporter = ExporterSetup::file(&config(&main, &cache, clocks, &dir))
+        let exporter = ExporterSetup::file(&config::of_the_exporter(&main, &cache, clocks, &dir))
             .password()
             .env("DLOCK__STORES__CACHE__PASSWORD", "watch-only")
             .start();

@@ -50,8 +50,18 @@ pub fn odd_keys() -> Vec<(Bytes, String)> {
 }
 
 /// Keys of types that are no lock, or of a format that they are not.
-pub const TYPES: [&str; 8] =
-    ["list", "set", "zset", "stream", "fields", "one-field", "huge-field", "huge-fields"];
+pub const TYPES: [&str; 10] = [
+    "list",
+    "set",
+    "zset",
+    "stream",
+    "fields",
+    "one-field",
+    "huge-field",
+    "huge-fields",
+    "huge-member",
+    "huge-members",
+];
 
 pub struct Client(redis::Connection);
 
@@ -118,6 +128,9 @@ impl Client {
         self.fill("HSET", "lock:one-field", 1, field(8 * MIB));
         self.fill("HSET", "lock:huge-field", 1, field(20 * MIB));
         self.fill("HSET", "lock:huge-fields", 60, field(MIB / 2));
+        self.run(&[b"ZADD", b"lock:huge-member", b"1", &vec![b'm'; 20 * MIB]]);
+        let member = |n: usize| vec![[n.to_string().as_bytes(), &vec![b'm'; MIB / 2]].concat()];
+        self.fill("SADD", "lock:huge-members", 60, member);
         self.run(&[b"SET", b"lock:wrong", b"a string"]);
         self.run(&[b"SET", b"hb:large", &vec![b'h'; 8 * MIB]]);
         self.run(&[b"SET", b"hb:deep", &b"{\"a\":".repeat(10_000)]);
@@ -129,11 +142,13 @@ impl Client {
 pub fn change(client: &mut Client, turn: usize) {
     let key = &b"lock:changes"[..];
     client.run(&[b"DEL", key]);
-    match turn % 5 {
+    match turn % 7 {
         0 => client.run(&[b"SET", key, b"changed"]),
         1 => client.run(&[b"RPUSH", key, b"x"]),
         2 => client.run(&[b"HSET", key, b"mode", b"read"]),
         3 => client.run(&[b"SET", key, &vec![b'c'; MIB]]),
+        4 => client.run(&[b"ZADD", key, b"+inf", b"__write__"]),
+        5 => client.run(&[b"SADD", key, b"", b"\r\n"]),
         _ => {}
     }
 }

@@ -96,6 +96,8 @@ impl Schema {
             "state" if name.contains("liveness") || name.contains("expired_under") => {
                 Liveness::ALL.iter().any(|s| s.as_str() == value)
             }
+            // A lock's resources have names of the config's choice, a cgroup's are a closed list.
+            "resource" if !name.contains("cgroup") => true,
             // The lists of these are in the reference of the API, and no HELP has them.
             "aspect" | "reason" | "command" | "poller" | "maxmemory_policy" => true,
             // One of the families with a label lists its values.

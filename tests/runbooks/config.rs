@@ -32,6 +32,10 @@ pub fn of_the_exporter(
         ("cold", "lease: 3600s, "),
         ("far", ""),
         ("spare", ""),
+        ("ages", "lease: 6s, "),
+        ("again", "lease: 1s, "),
+        ("mixed", ""),
+        ("stranger", "workers: [another-1], "),
     ]
     .map(|(name, more)| lock(name, more))
     .concat();
@@ -59,6 +63,7 @@ stores:
     replicas: ['{cut_off}']
     locks:
 {locks}      - {{ name: hash, key: 'lock:hash' }}
+      - {{ name: nested, key: 'lock:nested', lease: 3s }}
       - {{ name: 'job-{{1}}', match: 'lock:job:*', capture: '^lock:job:(.+)$', max_locks: 2 }}
 workers:
   nightly: {{ names: [nightly-1], process: {{ command: 'sleep 600 {nightly}$' }} }}

@@ -7,6 +7,8 @@ use crate::support::{
 
 /// Leases that are not part of a fault; nothing that takes so long ends by itself during the test.
 pub const LONG: &str = "3600000";
+/// An owner as Redisson writes it.
+pub const OWNER: &str = "fac79ce7-2b1c-4f0e-8a3c-1d2e3f405162:57";
 
 /// The lock servers.
 pub struct Servers {
@@ -56,4 +58,18 @@ pub fn worker(server: &RedisServer, lock: &str, lease: f64, renew: f64, separate
     let setup = WorkerSetup::new(server, &format!("{lock}-1"), &format!("lock:{lock}"));
     let setup = setup.lease(lease, renew).beat_every(0.2);
     if separate { setup.separate_renewer().start() } else { setup.start() }
+}
+
+/// Holds what nobody renews there: locks of one holder each, some of a pattern, and one of Redisson.
+pub fn hold_all(server: &RedisServer) {
+    let with_expiry =
+        ["nightly", "mirror", "jvm", "cold", "far", "spare", "ages", "mixed", "stranger"];
+    for name in with_expiry.into_iter().chain(["forever"]) {
+        hold(server, name, if name == "forever" { &[] } else { &["PX", LONG] });
+    }
+    for number in ["1", "2", "3"] {
+        server.cmd(&["SET", &format!("lock:job:{number}"), number, "PX", LONG]);
+    }
+    server.cmd(&["HSET", "lock:hash", OWNER, "1"]);
+    server.cmd(&["PEXPIRE", "lock:hash", LONG]);
 }

@@ -14,6 +14,7 @@ pub fn healthy(m: &Metrics) -> bool {
     ["orders", "invoices", "reports", "batch"].iter().all(|l| renewed(l) >= 4.0 && alive(l))
         && ["payments", "nightly", "jvm", "cold"].iter().all(|l| alive(l))
         && m.sum("dlock_lock_held", &[("lock", "lost")]) == 3.0
+        && m.is("dlock_lock_held", &[("lock", "mixed")], 1.0)
 }
 
 /// Every fault shows.
@@ -27,6 +28,11 @@ pub fn broken(m: &Metrics, frozen: bool) -> bool {
         && up("dlock_lease_without_ttl", &[("lock", "forever")])
         && up("dlock_held_too_long", &[("lock", "reports")])
         && up("dlock_unheld", &[("lock", "leader")])
+        && up("dlock_lease_absurd", &[("lock", "ages")])
+        && up("dlock_lease_lapses_in_use", &[("lock", "again")])
+        && up("dlock_hold_count_creep", &[("lock", "nested")])
+        && up("dlock_shape_unexpected", &[("lock", "mixed")])
+        && up("dlock_holder_unexpected", &[("lock", "stranger")])
         && up("dlock_replica_diverged", &[("lock", "mirror")])
         && (!frozen || up("dlock_worker_cgroup_frozen", &[("worker", "cold-1")]))
         && m.is("dlock_store_primaries", &[("store", "split")], 2.0)

@@ -9,7 +9,8 @@ use dlock_exporter::clock;
 use tempfile::TempDir;
 
 use super::config;
-use super::servers::{LONG, Servers, hold, worker};
+use super::odd;
+use super::servers::{LONG, Servers, hold, hold_all, worker};
 use super::signs;
 use super::variables::Variables;
 use crate::jvm::Jvm;
@@ -29,6 +30,7 @@ pub struct World {
     alertmanager: Alertmanager,
     workers: BTreeMap<&'static str, Worker>,
     sleepers: BTreeMap<&'static str, (Group, TempDir)>,
+    _nested: (Group, TempDir),
     jvm: Jvm,
     clock: (Chronyd, Chronyd),
     servers: Servers,
@@ -63,15 +65,7 @@ impl World {
             ("reports-1", worker(&servers.main, "reports", 6.0, 1.0, alone)),
             ("batch-1", worker(&servers.main, "batch", 2.0, 0.5, separate)),
         ]);
-        for name in ["forever", "nightly", "mirror", "jvm", "cold", "far", "spare"] {
-            hold(&servers.main, name, if name == "forever" { &[] } else { &["PX", LONG] });
-        }
-        for number in ["1", "2", "3"] {
-            servers.main.cmd(&["SET", &format!("lock:job:{number}"), number, "PX", LONG]);
-        }
-        let owner = "fac79ce7-2b1c-4f0e-8a3c-1d2e3f405162:57";
-        servers.main.cmd(&["HSET", "lock:hash", owner, "1"]);
-        servers.main.cmd(&["PEXPIRE", "lock:hash", LONG]);
+        hold_all(&servers.main);
         for server in [&servers.split, &servers.jumped, &servers.halted] {
             hold(server, "lost", &["PX", LONG]);
         }
@@ -101,6 +95,7 @@ impl World {
             alertmanager,
             workers,
             sleepers,
+            _nested: odd::take_and_never_let_go(&servers.main),
             jvm,
             clock,
             servers,
@@ -141,6 +136,7 @@ impl World {
         far.stop();
 
         let servers = &mut self.servers;
+        odd::take_over(&servers.main);
         servers.replica.cmd(&["SET", "lock:mirror", "other-1:x", "PX", LONG]);
         servers.split.cmd(&["FLUSHALL"]);
         servers.promoted.cmd(&["REPLICAOF", "NO", "ONE"]);
@@ -158,6 +154,7 @@ impl World {
         for_a_while(Duration::from_millis(1800));
         self.workers["batch-1"].resume();
         self.lapse();
+        odd::lapse_in_use(&self.servers.main, &self.exporter);
         self.exporter.rewrite(&(self.good_config.clone() + "nonsense: 1\n"));
         self.exporter.signal(rustix::process::Signal::HUP);
     }
@@ -236,6 +233,11 @@ impl World {
             "DlockReplicaDiverged" => "mirror",
             "DlockLeaseWithoutTtl" => "forever",
             "DlockUnheld" => "leader",
+            "DlockLeaseAbsurd" => "ages",
+            "DlockLeaseLapsesInUse" => "again",
+            "DlockHoldCountCreep" => "nested",
+            "DlockHolderUnexpected" => "stranger",
+            "DlockShapeUnexpected" => "mixed",
             "DlockHolderGcPause" => "jvm",
             "DlockHolderCgroupFrozen" => "cold",
             "DlockHolderUnobserved" => "far",

@@ -3,10 +3,46 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Pattern;
+use super::{Pattern, Source};
 
-/// Lock formats that can be named in `format`; `auto` detects them.
-pub const FORMATS: &[&str] = &["string", "redisson"];
+/// Lock formats that can be named in `format`; `auto` detects them. The names of the registry in `format`, in its order.
+pub const FORMATS: &[&str] = &[
+    "string",
+    "redlock",
+    "redlock-net",
+    "redis-lock-rs",
+    "redis-lock-rs-multi",
+    "spring-integration",
+    "redis-semaphore",
+    "redis-semaphore-permits",
+    "quartz",
+    "jedis-lock",
+    "redis-py",
+    "redbeat",
+    "python-redis-lock",
+    "node-redlock",
+    "redsync",
+    "bsm-redislock",
+    "rslock",
+    "rueidislock",
+    "laravel",
+    "laravel-overlap",
+    "laravel-unique",
+    "laravel-schedule",
+    "shedlock",
+    "bullmq",
+    "sidekiq-unique-jobs",
+    "sidekiq-enterprise",
+    "medallion",
+    "medallion-readers",
+    "medallion-semaphore",
+    "symfony",
+    "redisson",
+    "redisson-rwlock",
+    "redisson-multilock",
+    "redisson-semaphore",
+    "json",
+];
 
 /// One entry of a store's `locks`.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,8 +93,8 @@ pub struct LockRules {
     pub token: Option<TokenKind>,
     /// Whether something renews it; learned if absent.
     pub renewed: Option<bool>,
-    /// The lease runs out on its own when the work is done, nobody releases it.
-    pub ends_by_expiry: bool,
+    /// The lease runs out on its own when the work is done, nobody releases it. Overrules the format's own answer.
+    pub ends_by_expiry: Option<bool>,
     /// Which series it has.
     pub series: SeriesTier,
     /// Somebody should always hold it.
@@ -67,8 +103,62 @@ pub struct LockRules {
     pub holder: Option<Pattern>,
     /// Configured by its `key`; a lock found by a pattern may turn out to be something else.
     pub by_key: bool,
+    /// Where a JSON value names its owner: a JSON pointer.
+    pub owner_json: Option<String>,
+    /// Holders of a semaphore at most.
+    pub limit: Option<u64>,
+    /// Which list of live workers must know its holder; of a group of formats with a registry of their own, that one.
+    pub listed_in: Option<Arc<str>>,
+    /// Who is expected to hold it; nobody in particular if empty.
+    pub workers: Vec<Arc<str>>,
+    /// Who checks its fencing tokens.
+    pub fencing: Option<Fencing>,
+    /// Side effects that its holder has.
+    pub effects: Vec<Effects>,
+    /// One set of series for all locks of the entry, single ones only for this many that need a look.
+    pub group: Option<Group>,
     /// Keys of one kind: what is learned of the others' holds applies to a lock that has too few of its own.
     pub pooled: bool,
+}
+
+/// Where fencing tokens are issued and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fencing {
+    /// The last token issued; a format with a counter of its own needs none.
+    pub issued: Option<Source>,
+    /// The largest token that each resource accepted.
+    pub accepted: Vec<ResourceSource>,
+    /// Writes that each resource refused for an old token.
+    pub rejected: Vec<ResourceSource>,
+}
+
+/// A number that a protected resource tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceSource {
+    /// The resource, the `resource` label.
+    pub name: Arc<str>,
+    /// Where the number is.
+    pub source: Source,
+}
+
+/// Side effects on a resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effects {
+    /// The resource, the `resource` label.
+    pub name: Arc<str>,
+    /// How many there were.
+    pub total: Source,
+    /// For how many logical requests; duplicates are not told without it.
+    pub distinct: Option<Source>,
+}
+
+/// Many short-lived locks behind one pattern, told as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The group's name, the `group` label.
+    pub name: Arc<str>,
+    /// Single locks that have series of their own at most: those that need a look first.
+    pub top: usize,
 }
 
 /// Whether a token tells two acquires of one holder apart.

@@ -2,6 +2,7 @@
 //! [`Secret`](crate::secret::Secret); every value here is usable as it is, so nothing downstream checks it again.
 
 mod clock;
+mod list;
 mod lock;
 mod source;
 mod store;
@@ -12,8 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use clock::{ChronyAddr, Clock, NodeClock};
-pub use lock::{FORMATS, LockConfig, LockKeys, LockRules, NameTemplate, SeriesTier, TokenKind};
-pub use source::{HttpPart, RedisPart, Source, fill_worker};
+pub use list::{LiveList, MembersKind, Preset};
+pub use lock::{
+    Effects, FORMATS, Fencing, Group, LockConfig, LockKeys, LockRules, NameTemplate,
+    ResourceSource, SeriesTier, TokenKind,
+};
+pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
 pub use store::{Password, RedisAddr, RedisUrl, Store, TlsFiles};
 pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 
@@ -34,6 +39,8 @@ pub struct Config {
     pub stores: BTreeMap<String, Arc<Store>>,
     /// Worker groups, in the order of their names; the first whose names fit serves a worker.
     pub workers: Arc<Vec<WorkerGroup>>,
+    /// Lists of live workers, in the order of their names.
+    pub live_workers: Arc<Vec<LiveList>>,
     /// Clocks, in the order of their names.
     pub clocks: Arc<Vec<Clock>>,
     /// Which of them is this host's.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::TlsFiles;
 
-/// Something outside that has a value. `{worker}` in keys, paths and URLs stands for the worker's name.
+/// Something outside that has a value. Keys, fields, members, paths and URLs may have a [`Place`] for a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// In a configured store.
@@ -65,7 +65,34 @@ pub enum HttpPart {
     Metric(String),
 }
 
+/// What the place for a name in a template stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// A worker.
+    Worker,
+    /// A lock.
+    Lock,
+    /// A member of a list of live workers.
+    Member,
+}
+
+impl Place {
+    /// As it is written in a template.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Place::Worker => "{worker}",
+            Place::Lock => "{lock}",
+            Place::Member => "{member}",
+        }
+    }
+
+    /// A template with this name in its places.
+    pub fn fill(self, template: &str, name: &str) -> String {
+        template.replace(self.as_str(), name)
+    }
+}
+
 /// A template with its `{worker}` places filled.
 pub fn fill_worker(template: &str, worker: &str) -> String {
-    template.replace("{worker}", worker)
+    Place::Worker.fill(template, worker)
 }

@@ -26,6 +26,8 @@ pub struct Store {
     pub connect_timeout: Duration,
     /// Longest wait for a reply.
     pub response_timeout: Duration,
+    /// A hash that names the worker of each opaque token.
+    pub owner_index: Option<String>,
     /// Which clock disciplines which node, as far as is known.
     pub clocks: Vec<NodeClock>,
     /// The locks.

@@ -20,6 +20,8 @@ pub struct WorkerGroup {
     pub process: Option<ProcessSource>,
     /// Where it beats.
     pub heartbeat: Option<Heartbeat>,
+    /// Where a worker says which locks it holds.
+    pub claim: Option<Source>,
     /// Whether its processes are JVMs whose counters are read.
     pub jvm: JvmMode,
 }

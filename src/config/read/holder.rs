@@ -9,6 +9,9 @@ use super::noted;
 /// Groups that mean something.
 const GROUPS: &[&str] = &["worker", "host", "pid", "thread"];
 
+/// Formats whose values tell nothing of their holder by themselves. Others, and one that is yet to be detected, may.
+const NAMELESS: &[&str] = &["string", "redisson"];
+
 /// What the `holder`s of all locks tell together.
 #[derive(Default)]
 pub(super) struct Holders {
@@ -33,10 +36,18 @@ pub(super) fn read(at: &Cursor<'_>, holders: &mut Holders) -> Option<Pattern> {
             holders.worker = true;
             holders.pid |= pattern.0.capture_names().flatten().any(|group| group == "pid");
         }
-        None if at.has("holder") || at.mistyped(&["holder"]) => holders.doubt(),
+        None if at.has("holder") || at.mistyped(&["holder"]) || may_name(at) => holders.doubt(),
         None => {}
     }
     pattern
+}
+
+/// Whether the lock's format may name the holder without a pattern.
+fn may_name(at: &Cursor<'_>) -> bool {
+    match at.word("format") {
+        Some(word) => !NAMELESS.contains(&word),
+        None => true,
+    }
 }
 
 fn checked(at: &Cursor<'_>, text: &str) -> Option<Pattern> {

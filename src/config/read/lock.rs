@@ -1,17 +1,22 @@
 //! Reads one entry of a store's `locks`: which keys, and what is said of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
+use super::super::filling::Filling;
 use super::super::mistake::{closest, quoted};
 use super::super::model::{
-    FORMATS, LockConfig, LockKeys, LockRules, NameTemplate, Pattern, SeriesTier, TokenKind,
+    FORMATS, LockConfig, LockKeys, LockRules, NameTemplate, Pattern, Place, SeriesTier, TokenKind,
 };
 use super::super::template;
 use super::holder::{self, Holders};
-use super::noted;
+use super::list::ListNames;
 use super::seen::Seen;
+use super::source::Need;
+use super::wants::Wants;
+use super::{group, noted, resources};
 
 /// Keys that a pattern finds and that are watched at most.
 const MAX_LOCKS: usize = 1000;
@@ -19,15 +24,31 @@ const MAX_LOCKS: usize = 1000;
 const MAX_KEY: usize = 4096;
 
 /// Reads an entry. Everything in it is looked at, also where some of it is wrong already.
-pub(super) fn read(at: &Cursor<'_>, seen: &mut Seen, holders: &mut Holders) -> Option<LockConfig> {
+pub(super) fn read(
+    at: &Cursor<'_>,
+    seen: &mut Seen,
+    holders: &mut Holders,
+    around: Around<'_>,
+) -> Option<LockConfig> {
     let by_key = at.has("key");
-    let rules = rules(at, by_key, holders);
+    let rules = rules(at, by_key, seen, holders, around);
     let keys = match (by_key, at.has("match")) {
         (true, false) => one(at, seen),
         (false, true) => matching(at, seen),
         _ => undecided(at, seen),
     };
     Some(LockConfig { keys: keys?, rules: Arc::new(rules) })
+}
+
+/// What a lock's entry may refer to.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// Its store.
+    pub(super) store: &'a str,
+    /// The stores there are.
+    pub(super) stores: &'a BTreeSet<String>,
+    /// The lists of live workers there are.
+    pub(super) lists: &'a ListNames,
 }
 
 fn one(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
@@ -112,7 +133,13 @@ fn bytes(at: &Cursor<'_>, key: &str) -> Option<Vec<u8>> {
     Some(text.as_bytes().to_vec())
 }
 
-fn rules(at: &Cursor<'_>, by_key: bool, holders: &mut Holders) -> LockRules {
+fn rules(
+    at: &Cursor<'_>,
+    by_key: bool,
+    seen: &mut Seen,
+    holders: &mut Holders,
+    around: Around<'_>,
+) -> LockRules {
     let series = match at.one_of("series") {
         Some("full") => SeriesTier::Full,
         Some("core") => SeriesTier::Core,
@@ -120,6 +147,9 @@ fn rules(at: &Cursor<'_>, by_key: bool, holders: &mut Holders) -> LockRules {
         _ if by_key => SeriesTier::Full,
         _ => SeriesTier::Core,
     };
+    let filling = Filling { place: Place::Lock, several: at.has("match") };
+    let (stores, own) = (around.stores, Some(around.store));
+    let need = Need { filling, wants: Wants::Number, stores, own };
     LockRules {
         format: format(at),
         lease: at.duration("lease"),
@@ -129,14 +159,49 @@ fn rules(at: &Cursor<'_>, by_key: bool, holders: &mut Holders) -> LockRules {
             _ => TokenKind::PerAcquire,
         }),
         renewed: at.switch("renewed"),
-        ends_by_expiry: at.one_of("ends") == Some("by_expiry"),
+        ends_by_expiry: at.one_of("ends").map(|ends| ends == "by_expiry"),
         series,
         always_held: at.one_of("expect") == Some("always_held"),
         holder: holder::read(at, holders),
+        owner_json: owner_json(at),
+        limit: at.whole("limit").and_then(|n| u64::try_from(n).ok()),
+        listed_in: listed_in(at, around.lists),
+        workers: workers(at),
+        fencing: resources::fencing(at, need),
+        effects: resources::effects(at, need),
+        group: group::read(at, seen),
         by_key,
         // Without `capture` a pattern may find anything, and one lock says nothing of another.
         pooled: !by_key && at.has("match") && at.has("capture"),
     }
+}
+
+fn owner_json(at: &Cursor<'_>) -> Option<String> {
+    let text = at.text("owner_json")?;
+    noted(at, "owner_json", checks::json_pointer(text)).map(|()| text.to_owned())
+}
+
+fn listed_in(at: &Cursor<'_>, lists: &ListNames) -> Option<Arc<str>> {
+    let name = at.text("listed_in")?;
+    noted(at, "listed_in", lists.known(name)).map(|()| name.into())
+}
+
+/// Who is expected to hold it.
+fn workers(at: &Cursor<'_>) -> Vec<Arc<str>> {
+    if at.is_empty_list("workers") {
+        at.wrong("workers", "is empty", "add a worker's name, or remove it");
+    }
+    let mut workers: Vec<Arc<str>> = Vec::new();
+    for item in at.texts("workers") {
+        if let Err((reason, fix)) = checks::label_name(item.text) {
+            item.wrong(reason, fix);
+        } else if workers.iter().any(|w| &**w == item.text) {
+            item.wrong("is listed twice", "remove one of the two");
+        } else {
+            workers.push(item.text.into());
+        }
+    }
+    workers
 }
 
 fn format(at: &Cursor<'_>) -> Option<String> {

@@ -2,11 +2,15 @@
 //! are found; it answers `None` only where something that it needs is missing or wrong.
 
 mod clock;
+mod group;
 mod holder;
+mod list;
 mod lock;
+mod resources;
 mod seen;
 mod source;
 mod store;
+mod wants;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +19,10 @@ use std::time::Duration;
 
 use super::checks::{self, Wrong};
 use super::cursor::Cursor;
-use super::model::{Clock, Config, Password, TlsFiles};
+use super::model::{Clock, Config, LiveList, Password, TlsFiles};
 use holder::Holders;
+use list::ListNames;
+use lock::Around;
 
 /// The whole configuration.
 pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
@@ -32,16 +38,22 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     let local_clock = clock::local(top, &clocks, &mut known_clocks);
     let entries = top.map("stores");
     let names: BTreeSet<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let lists = ListNames::of(top);
     for (name, below) in entries {
         if let Err((reason, fix)) = checks::section_name(name) {
             below.wrong_here(reason, fix);
         }
-        match store::read(name, &below, &known_clocks, &mut holders) {
+        let around = Around { store: name, stores: &names, lists: &lists };
+        match store::read(name, &below, &known_clocks, &mut holders, around) {
             Some(store) => drop(stores.insert(name.to_owned(), Arc::new(store))),
             None => complete = false,
         }
     }
-    let workers = worker::read_all(top, &Known { stores: names, holders });
+    let live_workers = list::read_all(top, &names);
+    complete &= live_workers.iter().all(Option::is_some);
+    let live_workers: Vec<LiveList> = live_workers.into_iter().flatten().collect();
+    let known = Known { stores: names, holders, has_lists: lists.any() };
+    let workers = worker::read_all(top, &known);
     if top.present(&["stores", "workers", "clocks"]).is_empty() {
         top.wrong("stores", "there is nothing to watch", "add a store with its `url` and `locks`");
     }
@@ -53,6 +65,7 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
         max_workers: top.whole("max_workers").unwrap_or(1000),
         stores,
         workers: Arc::new(workers),
+        live_workers: Arc::new(live_workers),
         clocks: Arc::new(clocks),
         local_clock,
     };
@@ -65,6 +78,8 @@ struct Known {
     stores: BTreeSet<String>,
     /// What their locks tell of holders.
     holders: Holders,
+    /// There are lists of live workers, and their members can be workers too.
+    has_lists: bool,
 }
 
 /// A checked value, or the mistake recorded.

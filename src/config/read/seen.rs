@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::super::cursor::Cursor;
+use super::super::mistake::quoted;
 use super::super::model::Pattern;
 
 /// What the entries before this one have.
@@ -13,6 +14,7 @@ pub(super) struct Seen {
     names: BTreeMap<String, String>,
     keys: BTreeMap<Vec<u8>, String>,
     patterns: BTreeMap<(Vec<u8>, Option<String>), String>,
+    groups: BTreeMap<String, String>,
 }
 
 impl Seen {
@@ -24,6 +26,16 @@ impl Seen {
     /// A single lock's key.
     pub(super) fn key(&mut self, at: &Cursor<'_>, key: &[u8]) {
         once(at, "key", self.keys.entry(key.to_vec()));
+    }
+
+    /// A group's name, which comes from the entry's.
+    pub(super) fn group(&mut self, at: &Cursor<'_>, name: &str) {
+        let entry = self.groups.entry(name.to_owned());
+        if let Entry::Occupied(first) = &entry {
+            let reason = format!("would be called {}, as that of `{}`", quoted(name), first.get());
+            at.wrong("group", reason, "give one of the entries another `name`");
+        }
+        entry.or_insert_with(|| at.path.clone());
     }
 
     /// A pattern and what it captures; one pattern may serve two entries that tell its keys apart by `capture`.

@@ -7,23 +7,36 @@ use hyper::http::Uri;
 
 use super::super::checks::{self, Wrong};
 use super::super::cursor::Cursor;
+use super::super::filling::{Braces, Filling};
 use super::super::mistake::{closest, quoted};
 use super::super::model::{HttpPart, RedisPart, Source};
 use super::super::selector::MetricSelector;
-use super::super::template::{self, Braces};
+use super::wants::{self, Wants};
 use super::{file, noted, tls};
 
 const KINDS: &[&str] = &["redis", "file", "http"];
 
-/// Reads the source in this table. `several` says that more than one worker has it.
-pub(super) fn read(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Source> {
+/// What a source is read for, and what it may lean on.
+#[derive(Clone, Copy)]
+pub(super) struct Need<'a> {
+    /// Whose name fills its templates.
+    pub(super) filling: Filling,
+    /// What is to be found there.
+    pub(super) wants: Wants,
+    /// The stores there are.
+    pub(super) stores: &'a BTreeSet<String>,
+    /// The store that is meant if none is named.
+    pub(super) own: Option<&'a str>,
+}
+
+/// Reads the source in this table.
+pub(super) fn read(at: &Cursor<'_>, need: Need<'_>) -> Option<Source> {
     let present = at.present(KINDS);
     if !present.contains(&"file") && at.has("content") {
         at.wrong("content", "has no meaning without `file`", "remove it");
     }
     // With too many of them, what is wrong inside each is told all the same.
-    let mut sources: Vec<_> =
-        present.iter().map(|kind| of_kind(kind, at, several, stores)).collect();
+    let mut sources: Vec<_> = present.iter().map(|kind| of_kind(kind, at, need)).collect();
     if let [_] = present.as_slice() {
         return sources.pop().flatten();
     }
@@ -38,37 +51,39 @@ pub(super) fn read(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) ->
     None
 }
 
-fn of_kind(
-    kind: &str,
-    at: &Cursor<'_>,
-    several: bool,
-    stores: &BTreeSet<String>,
-) -> Option<Source> {
+fn of_kind(kind: &str, at: &Cursor<'_>, need: Need<'_>) -> Option<Source> {
     match kind {
-        "redis" => redis(&at.table("redis")?, several, stores),
+        "redis" => redis(&at.table("redis")?, need),
         "file" => {
             let content = at.switch("content");
+            wants::file(at, need.wants);
             let path = at.text("file")?;
-            noted(at, "file", template::places(path, Braces::Ours))?;
-            if several {
-                noted(at, "file", template::per_worker(&[path]));
-            }
+            noted(at, "file", need.filling.places(path, Braces::Ours))?;
+            noted(at, "file", need.filling.apart(&[path]));
             Some(Source::File { path: path.to_owned(), content: content.unwrap_or(false) })
         }
-        _ => http(&at.table("http")?, several),
+        _ => http(&at.table("http")?, need),
     }
 }
 
-fn redis(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<Source> {
-    at.require("store", "add the name of one of `stores`");
-    at.require("key", "add the key, such as `hb:{worker}`");
-    let store =
-        at.text("store").and_then(|s| noted(at, "store", known_store(s, stores).map(|()| s)));
+fn redis(at: &Cursor<'_>, need: Need<'_>) -> Option<Source> {
+    let filling = need.filling;
+    if need.own.is_none() {
+        at.require("store", "add the name of one of `stores`");
+    }
+    let example = format!("add the key, such as `hb:{}`", filling.place.as_str());
+    at.require("key", &example);
+    let store = match at.has("store") {
+        true => at
+            .text("store")
+            .and_then(|s| noted(at, "store", known_store(s, need.stores)).map(|()| s)),
+        false => need.own,
+    };
     let key = at.text("key");
-    let placed = key.and_then(|key| noted(at, "key", template::places(key, Braces::Shared)));
-    let json = pointer(at);
+    let placed = key.and_then(|key| noted(at, "key", filling.places(key, Braces::Shared)));
+    let json = pointer(at, filling);
     let present = at.present(&["field", "member", "exists"]);
-    let parts: Vec<_> = present.iter().map(|part| redis_part(part, at)).collect();
+    let parts: Vec<_> = present.iter().map(|part| redis_part(part, at, filling)).collect();
     if present.len() > 1 {
         at.wrong_here(
             format!("has {} at once", present.join(" and ")),
@@ -83,30 +98,31 @@ fn redis(at: &Cursor<'_>, several: bool, stores: &BTreeSet<String>) -> Option<So
     if at.has("json") && matches!(part, RedisPart::Member(_) | RedisPart::Exists) {
         at.wrong("json", "a score or a key's existence is no JSON", "remove it");
     }
-    if several
-        && placed.is_some()
+    wants::redis(at, need.wants, &part);
+    if placed.is_some()
         && let Some(key) = key
     {
         let more = match &part {
             RedisPart::Field(text) | RedisPart::Member(text) => text.as_str(),
             RedisPart::Text | RedisPart::Exists => "",
         };
-        noted(at, "key", template::per_worker(&[key, more]));
+        noted(at, "key", filling.apart(&[key, more]));
     }
     Some(Source::Redis { store: store?.into(), key: key?.to_owned(), part, json })
 }
 
-fn redis_part(part: &str, at: &Cursor<'_>) -> Option<RedisPart> {
+fn redis_part(part: &str, at: &Cursor<'_>, filling: Filling) -> Option<RedisPart> {
     if part == "exists" {
         return Some(if at.switch(part)? { RedisPart::Exists } else { RedisPart::Text });
     }
     let text = at.text(part)?;
-    noted(at, part, template::places(text, Braces::Shared))?;
+    noted(at, part, filling.places(text, Braces::Shared))?;
     let text = text.to_owned();
     Some(if part == "field" { RedisPart::Field(text) } else { RedisPart::Member(text) })
 }
 
-fn known_store(store: &str, stores: &BTreeSet<String>) -> Result<(), Wrong> {
+/// Whether there is such a store.
+pub(super) fn known_store(store: &str, stores: &BTreeSet<String>) -> Result<(), Wrong> {
     if stores.contains(store) {
         return Ok(());
     }
@@ -119,27 +135,29 @@ fn known_store(store: &str, stores: &BTreeSet<String>) -> Result<(), Wrong> {
     Err((format!("there is no store {}", quoted(store)), fix))
 }
 
-fn pointer(at: &Cursor<'_>) -> Option<String> {
+fn pointer(at: &Cursor<'_>, filling: Filling) -> Option<String> {
     let text = at.text("json")?;
-    noted(at, "json", template::fixed(text).and_then(|()| checks::json_pointer(text)))?;
+    noted(at, "json", filling.fixed(text).and_then(|()| checks::json_pointer(text)))?;
     Some(text.to_owned())
 }
 
-fn http(at: &Cursor<'_>, several: bool) -> Option<Source> {
+fn http(at: &Cursor<'_>, need: Need<'_>) -> Option<Source> {
+    let filling = need.filling;
     at.require("url", "add it, such as `http://127.0.0.1:8080/health`");
     let url = at.text("url");
-    let placed = url.and_then(|url| noted(at, "url", template::places(url, Braces::Ours)));
-    let https = url.filter(|_| placed.is_some()).and_then(|url| noted(at, "url", http_url(url)));
-    if several
-        && placed.is_some()
+    let placed = url.and_then(|url| noted(at, "url", filling.places(url, Braces::Ours)));
+    let https =
+        url.filter(|_| placed.is_some()).and_then(|url| noted(at, "url", http_url(url, filling)));
+    if placed.is_some()
         && let Some(url) = url
     {
-        noted(at, "url", template::per_worker(&[url]));
+        noted(at, "url", filling.apart(&[url]));
     }
     if at.has("json") && at.has("metric") {
         at.wrong("metric", "is set beside `json`", "an answer is JSON or metrics, not both");
     }
-    let part = match (pointer(at), metric(at)) {
+    wants::http(at, need.wants);
+    let part = match (pointer(at, filling), metric(at, filling)) {
         (Some(json), _) => HttpPart::Json(json),
         (None, Some(metric)) => HttpPart::Metric(metric),
         (None, None) => HttpPart::Success,
@@ -154,9 +172,9 @@ fn http(at: &Cursor<'_>, several: bool) -> Option<Source> {
     Some(Source::Http { url: url?.to_owned(), part, tls, basic_auth, bearer_token_file })
 }
 
-fn metric(at: &Cursor<'_>) -> Option<String> {
+fn metric(at: &Cursor<'_>, filling: Filling) -> Option<String> {
     let text = at.text("metric")?;
-    noted(at, "metric", template::fixed(text))?;
+    noted(at, "metric", filling.fixed(text))?;
     if let Err(why) = MetricSelector::parse(text) {
         at.wrong(
             "metric",
@@ -184,10 +202,10 @@ fn basic_auth(at: &Cursor<'_>) -> Option<(String, PathBuf)> {
 }
 
 /// Whether the URL is an https one. Quotes nothing: it may hold a password by mistake.
-fn http_url(text: &str) -> Result<bool, Wrong> {
+fn http_url(text: &str, filling: Filling) -> Result<bool, Wrong> {
     let wrong = |reason: &str, fix: &str| Err((reason.to_owned(), fix.to_owned()));
     let example = "write it as `http://host:8080/path` or `https://host/path`";
-    let sample = template::sample(text);
+    let sample = filling.sample(text);
     let authority = sample.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {

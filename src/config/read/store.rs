@@ -9,6 +9,7 @@ use super::super::redis_url;
 use super::super::unknown::variable;
 use super::clock::{self, Clocks};
 use super::holder::Holders;
+use super::lock::Around;
 use super::seen::Seen;
 use super::{lock, noted, password, tls};
 
@@ -18,6 +19,7 @@ pub(super) fn read(
     at: &Cursor<'_>,
     known: &Clocks,
     holders: &mut Holders,
+    around: Around<'_>,
 ) -> Option<Store> {
     at.require("url", "add it, such as `redis://127.0.0.1:6379`");
     let password_variable = variable(&format!("{}.password", at.path));
@@ -36,6 +38,11 @@ pub(super) fn read(
     // Both topologies of this version are watched alike: from the URL, with the replicas that are found.
     at.one_of("topology");
     let clocks = clock::of_nodes(at, known);
+    let index = owner_index(at);
+    if index.is_some() {
+        // It may name any worker; what else a token tells is not known.
+        holders.worker = true;
+    }
     let entries = at.list("locks");
     let mut seen = Seen::default();
     let mut locks = Vec::new();
@@ -44,7 +51,7 @@ pub(super) fn read(
         holders.doubt();
     }
     for below in &entries {
-        match lock::read(below, &mut seen, holders) {
+        match lock::read(below, &mut seen, holders, around) {
             Some(lock) => locks.push(lock),
             None => complete = false,
         }
@@ -57,9 +64,17 @@ pub(super) fn read(
         tls: tls(at, url.as_ref().map(|u| u.tls), "rediss://"),
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
+        owner_index: index,
         clocks: clocks?,
         locks,
         url: url?,
     };
     complete.then_some(store)
+}
+
+/// The hash that names the worker of each token.
+fn owner_index(at: &Cursor<'_>) -> Option<String> {
+    let below = at.table("owner_index")?;
+    below.require("key", "add the hash whose fields are tokens and whose values are workers");
+    below.text("key").map(str::to_owned)
 }

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
+use super::super::filling::{Braces, Filling};
 use super::super::mistake::quoted;
-use super::super::model::{Heartbeat, JvmMode, ProcessSource, SeriesTier, WorkerGroup};
-use super::super::template::{self, Braces};
+use super::super::model::{
+    Heartbeat, JvmMode, Place, ProcessSource, SeriesTier, Source, WorkerGroup,
+};
 use super::holder::Holders;
-use super::{Known, noted, source};
+use super::source::{self, Need};
+use super::wants::Wants;
+use super::{Known, noted};
 
 const PROCESS_KEYS: &[&str] = &["pid_file", "pid_from_holder", "systemd_unit", "command", "cgroup"];
 
@@ -26,10 +30,11 @@ fn read(
     seen: &mut BTreeMap<String, String>,
 ) -> WorkerGroup {
     noted_here(at, checks::section_name(name));
-    purpose(at, &known.holders);
+    purpose(at, known);
     let matches = at.text("match").and_then(|text| noted(at, "match", checks::whole_pattern(text)));
     let names = names(at, seen);
     let several = at.has("match") || names.len() > 1;
+    let filling = Filling { place: Place::Worker, several };
     WorkerGroup {
         name: name.to_owned(),
         names,
@@ -38,14 +43,15 @@ fn read(
             Some("core") => SeriesTier::Core,
             _ => SeriesTier::Full,
         },
-        process: at.table("process").and_then(|below| process(&below, several, &known.holders)),
-        heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, several, known)),
+        process: at.table("process").and_then(|below| process(&below, filling, &known.holders)),
+        heartbeat: at.table("heartbeat").and_then(|below| heartbeat(&below, filling, known)),
+        claim: at.table("claim").and_then(|below| claim(&below, filling, known)),
         jvm: jvm(at),
     }
 }
 
 /// Whether the group can ever have a worker, and learn anything of it.
-fn purpose(at: &Cursor<'_>, holders: &Holders) {
+fn purpose(at: &Cursor<'_>, known: &Known) {
     if at.present(&["match", "names"]).is_empty() && !at.mistyped(&["match", "names"]) {
         at.wrong_here(
             "has neither `match` nor `names`",
@@ -53,18 +59,18 @@ fn purpose(at: &Cursor<'_>, holders: &Holders) {
         );
     }
     let names = (at.has("names") && !at.is_empty_list("names")) || at.mistyped(&["names"]);
-    if at.has("match") && !names && !holders.worker {
+    if at.has("match") && !names && !known.holders.worker && !known.has_lists {
         at.wrong(
             "match",
             "finds nobody: it is held against the holders of locks, and no lock has a `holder`",
             "add `holder: '^(?P<worker>[^:]+)'` to a lock, or list the workers in `names`",
         );
     }
-    let means = &["process", "heartbeat"];
+    let means = &["process", "heartbeat", "claim"];
     if at.present(means).is_empty() && !at.mistyped(means) {
         at.wrong_here(
             "has neither `process` nor `heartbeat`",
-            "add where its processes are or where it beats; without both nothing is known of its workers",
+            "add where its processes are or where it beats; without them nothing is known of its workers",
         );
     }
 }
@@ -111,10 +117,10 @@ fn names(at: &Cursor<'_>, seen: &mut BTreeMap<String, String>) -> Vec<Arc<str>> 
     names
 }
 
-fn process(at: &Cursor<'_>, several: bool, holders: &Holders) -> Option<ProcessSource> {
+fn process(at: &Cursor<'_>, filling: Filling, holders: &Holders) -> Option<ProcessSource> {
     let present = at.present(PROCESS_KEYS);
     let mut sources: Vec<_> =
-        present.iter().map(|key| process_by(key, at, several, holders)).collect();
+        present.iter().map(|key| process_by(key, at, filling, holders)).collect();
     if let [_] = present.as_slice() {
         return sources.pop().flatten();
     }
@@ -132,7 +138,7 @@ fn process(at: &Cursor<'_>, several: bool, holders: &Holders) -> Option<ProcessS
 fn process_by(
     key: &str,
     at: &Cursor<'_>,
-    several: bool,
+    filling: Filling,
     holders: &Holders,
 ) -> Option<ProcessSource> {
     if key == "pid_from_holder" {
@@ -149,11 +155,9 @@ fn process_by(
     }
     let text = at.text(key)?;
     let braces = if key == "command" { Braces::Shared } else { Braces::Ours };
-    noted(at, key, template::places(text, braces))?;
-    if several {
-        noted(at, key, template::per_worker(&[text]));
-    }
-    let filled = template::sample(text);
+    noted(at, key, filling.places(text, braces))?;
+    noted(at, key, filling.apart(&[text]));
+    let filled = filling.sample(text);
     let owned = text.to_owned();
     match key {
         "pid_file" => Some(ProcessSource::PidFile(owned)),
@@ -193,7 +197,13 @@ fn systemd_unit(unit: &str) -> Result<(), checks::Wrong> {
     Ok(())
 }
 
-fn heartbeat(at: &Cursor<'_>, several: bool, known: &Known) -> Option<Heartbeat> {
+fn heartbeat(at: &Cursor<'_>, filling: Filling, known: &Known) -> Option<Heartbeat> {
     let frozen_after = at.duration("frozen_after");
-    Some(Heartbeat { source: source::read(at, several, &known.stores)?, frozen_after })
+    let need = Need { filling, wants: Wants::Beat, stores: &known.stores, own: None };
+    Some(Heartbeat { source: source::read(at, need)?, frozen_after })
+}
+
+fn claim(at: &Cursor<'_>, filling: Filling, known: &Known) -> Option<Source> {
+    let need = Need { filling, wants: Wants::Document, stores: &known.stores, own: None };
+    source::read(at, need)
 }

@@ -39,7 +39,7 @@ fn locks_arrive_with_their_rules_and_defaults() {
     assert_eq!(rules.lease, Some(Duration::from_secs(30)));
     assert_eq!(rules.max_hold, Some(Duration::from_secs(600)));
     assert_eq!((rules.token, rules.renewed), (Some(TokenKind::Reusable), Some(true)));
-    assert!(rules.ends_by_expiry && rules.always_held && rules.holder.is_some());
+    assert!(rules.ends_by_expiry == Some(true) && rules.always_held && rules.holder.is_some());
     assert_eq!(rules.series, SeriesTier::Core);
     let LockKeys::Matching { name, pattern, capture: Some(capture), max_locks: 20 } = &many.keys
     else {

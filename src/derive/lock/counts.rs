@@ -19,6 +19,8 @@ pub struct Counts {
     pub expired_under: [u64; 3],
     /// Seconds free.
     pub free_seconds: f64,
+    /// Seconds with at least one waiter.
+    pub waiting_seconds: f64,
 }
 
 /// Index in [`Counts::expired_under`].

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
+use super::crowd::MOST;
+use super::share::Share;
 use super::write::learn_largest;
-use super::{Lock, Next, Phase, ReadContext, expired_under_index};
+use super::{Creep, Growth, Lock, Phase, ReadContext, expired_under_index};
 use crate::derive::ends::{After, PendingEnd};
 use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Weight};
 use crate::derive::words::{Evidence, Liveness, Signal};
-use crate::derive::workers::Workers;
+use crate::derive::workers::{Seat, Workers};
+use crate::observe::lock::Mode;
 use crate::observe::{Expiry, Mono, ServerTime};
 
 /// Ends that may wait at once; more than one or two means that the node gives no facts.
@@ -18,7 +21,7 @@ impl Lock {
     /// The owner seen before is not there (any more), and `next`, if any, is.
     pub(super) fn change_owner(
         &mut self,
-        next: Option<Next>,
+        next: Option<Share>,
         is_broken: bool,
         c: &ReadContext<'_>,
         workers: &mut Workers,
@@ -26,7 +29,8 @@ impl Lock {
     ) {
         match std::mem::replace(&mut self.phase, Phase::Unseen) {
             Phase::Held(tenure) => {
-                let liveness = self.judged_liveness(&tenure, workers, c.seen.span.done);
+                let judged = self.judged(&tenure, workers, c.seen.span.done);
+                let liveness = (judged.liveness, judged.lost_since());
                 self.end_tenure(*tenure, next.as_ref(), is_broken, liveness, c, workers, fx);
             }
             Phase::Free { since } if next.is_none() => {
@@ -43,20 +47,17 @@ impl Lock {
 
     fn begin_tenure(
         &mut self,
-        next: Next,
+        next: Share,
         is_broken: bool,
         c: &ReadContext<'_>,
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        let (owner, count, value, expiry) = next;
+        let (count, expiry, owner) = (next.count(), next.expiry, next.owner().cloned());
         let after = self.seen.filter(|_| !is_broken);
         // Held at our first look: it was acquired before we came.
         if self.seen.is_some() {
             self.counts.acquisitions += 1;
-        }
-        if owner.is_some() {
-            self.value = Some(value.clone());
         }
         if let Some(o) = &owner {
             for p in &mut self.pending {
@@ -67,14 +68,26 @@ impl Lock {
                 p.has_returned |= is_early && p.token.as_ref() == Some(&o.token) && !is_broken;
             }
         }
-        let worker = owner
-            .as_ref()
-            .and_then(|o| workers.attach(o, (self.store, self.key), c.seen.span.done, fx));
+        // A permit that somebody takes need not be the one that ran out.
+        let since = c.seen.span.done.minus(c.poll * 2 + c.poll / 4);
+        if let Some(last) = self.pending.last_mut().filter(|p| !p.is_shared) {
+            last.is_retaken |= last.gone.span.done >= since;
+        } else if self.raised.is_none() {
+            self.lapses.taken(since);
+        }
+        let seat = owner.as_ref().map_or_else(Seat::default, |o| {
+            let name = self.name_of(o, c);
+            workers.attach(o, name, (self.store, self.key), c.seen.span.done, fx)
+        });
+        self.was_named |= seat.worker.is_some();
         let mut tenure = Tenure {
             owner,
-            worker,
-            value,
+            seat,
+            mode: next.holding.as_ref().map_or(Mode::Exclusive, |h| h.mode),
+            taken_at: next.holding.as_ref().and_then(|h| h.taken_at),
+            value: next.value,
             count,
+            is_own: next.is_own,
             first: c.seen,
             begun_after: after.map(|s| s.span.done),
             last: c.seen,
@@ -97,11 +110,14 @@ impl Lock {
             process_looked: None,
             beat_looked: None,
             aligned: None,
+            due_asked: None,
+            growth: Growth::default(),
+            creep: Creep::default(),
         };
-        if after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
+        if next.is_own && after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
             learn_largest(&mut tenure, c.seen);
         }
-        let who = tenure.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
+        let who = tenure.seat.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
         self.phase = Phase::Held(Box::new(tenure));
         let what = if self.seen.is_some() { "acquired" } else { "found_held" };
         self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);
@@ -111,7 +127,7 @@ impl Lock {
     fn end_tenure(
         &mut self,
         tenure: Tenure,
-        next: Option<&Next>,
+        next: Option<&Share>,
         is_broken: bool,
         liveness: (Liveness, Option<Mono>),
         c: &ReadContext<'_>,
@@ -122,31 +138,34 @@ impl Lock {
         let held = midpoint(tenure.last, c.seen).secs_since(tenure.first.span.done).max(0.0);
         let kind = self.kind_of(&tenure);
         if let Some(p) = self.habit.first_period()
+            && tenure.is_own
             && held > p
             && !is_broken
         {
             self.habit.learn_tenure(tenure.renewals > 0);
         }
-        self.leases.learn(&tenure);
+        self.leases.learn(tenure.largest);
         self.overrun = match liveness {
             (Liveness::Dead, Some(lost)) => {
                 Some(midpoint(tenure.last, c.seen).secs_since(lost).max(0.0))
             }
             _ => None,
         };
-        workers.release(tenure.worker.as_ref(), (self.store, self.key), c.seen.span.done);
-        let successor_at = next.and_then(|(_, _, _, e)| match (e, lease) {
+        workers.release(&tenure.seat, (self.store, self.key), c.seen.span.done);
+        let successor_at = next.and_then(|s| match (s.expiry, lease) {
             (Expiry::At(e), Some(l)) => Some(e.plus_micros(-l)),
             _ => None,
         });
-        if self.pending.len() >= MOST_PENDING {
+        // Of many holders each may end at once.
+        let most = MOST_PENDING + self.raised.as_ref().map_or(0, |_| MOST);
+        if self.pending.len() >= most {
             self.pending.remove(0);
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }
         self.pending.push(PendingEnd {
             token: tenure.owner.as_ref().map(|o| o.token.clone()),
             kind,
-            worker: tenure.worker.clone().unwrap_or_else(|| "".into()),
+            worker: tenure.seat.worker.clone().unwrap_or_else(|| "".into()),
             last: tenure.last,
             gone: c.seen,
             is_absent: next.is_none() && !self.is_ownerless,
@@ -154,10 +173,13 @@ impl Lock {
             expiry: tenure.expiry,
             successor_at,
             shortened: tenure.shortened,
-            ends_by_expiry: self.rules.ends_by_expiry,
+            ends_by_expiry: self.rules.ends_by_expiry.unwrap_or(tenure.value.ends_by_expiry),
             liveness: liveness.0,
             held,
+            largest: tenure.largest,
+            is_shared: self.raised.is_some(),
             has_returned: false,
+            is_retaken: false,
         });
         self.clear_tenure_signals(c.seen.span.done, fx);
     }
@@ -173,15 +195,14 @@ impl Lock {
         }
     }
 
-    /// Settles the ends that facts read at `facts_sent` or later can settle; returns the evidence of each and the
-    /// hold it teaches to the lock's pattern.
+    /// Settles the ends that facts read at `facts_sent` or later can settle; returns each with its evidence.
     pub fn settle_ends(
         &mut self,
         facts_sent: Mono,
         after: After,
         now: Option<ServerTime>,
         fx: &mut Effects,
-    ) -> Vec<(Evidence, f64)> {
+    ) -> Vec<(Evidence, PendingEnd)> {
         let mut settled = Vec::new();
         for p in std::mem::take(&mut self.pending) {
             let evidence = if facts_sent < p.gone.span.done { None } else { p.settle(after, now) };
@@ -189,7 +210,7 @@ impl Lock {
                 None => self.pending.push(p),
                 Some(e) => {
                     self.settled(&p, e, fx);
-                    settled.push((e, p.held));
+                    settled.push((e, p));
                 }
             }
         }
@@ -202,12 +223,12 @@ impl Lock {
         let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
         self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
         let ran_out = matches!(evidence, Evidence::Lapsed | Evidence::ClockStep);
-        if ran_out
-            && !end.shortened
-            && !end.ends_by_expiry
-            && let Some(slot) =
-                expired_under_index(end.liveness).and_then(|i| self.counts.expired_under.get_mut(i))
-        {
+        let slot = expired_under_index(end.liveness)
+            .and_then(|i| self.counts.expired_under.get_mut(i))
+            .filter(|_| ran_out && !end.shortened && !end.ends_by_expiry);
+        let is_lapse = evidence == Evidence::Lapsed;
+        self.lapses.ended(end.gone.span.done, is_lapse, end.is_retaken || slot.is_some());
+        if let Some(slot) = slot {
             *slot += 1;
             let detail =
                 format!("the lease ran out under a holder that is {}", end.liveness.as_str());

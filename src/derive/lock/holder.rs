@@ -21,42 +21,43 @@ pub struct Judged {
     pub process: Option<Loss>,
     /// See `process`.
     pub heartbeat: Option<Loss>,
+    /// By the list that should name it.
+    pub list: Option<Loss>,
 }
 
 impl Judged {
     /// Nothing is known.
     pub const UNKNOWN: Judged =
-        Judged { liveness: Liveness::Unknown, process: None, heartbeat: None };
+        Judged { liveness: Liveness::Unknown, process: None, heartbeat: None, list: None };
 
     /// When liveness was lost first.
     pub fn lost_since(&self) -> Option<Mono> {
-        [self.process, self.heartbeat].into_iter().flatten().map(|l| l.since).min()
+        self.losses().map(|l| l.since).min()
     }
 
     fn losses(&self) -> impl Iterator<Item = Loss> {
-        [self.process, self.heartbeat].into_iter().flatten()
+        [self.process, self.heartbeat, self.list].into_iter().flatten()
     }
 }
 
 impl Lock {
-    /// Liveness of a tenure's holder, and since when it is lost.
-    pub(super) fn judged_liveness(
-        &self,
-        tenure: &Tenure,
-        workers: &Workers,
-        now: Mono,
-    ) -> (Liveness, Option<Mono>) {
-        let judged = self.judge(tenure, workers, now);
-        (judged.liveness, judged.lost_since())
-    }
-
     /// Liveness of the present holder by all its sources.
-    pub fn holder(&self, workers: &Workers, now: Mono) -> Option<Judged> {
-        self.tenure().map(|t| self.judge(t, workers, now))
+    pub(super) fn holder(&self, workers: &Workers, now: Mono) -> Option<Judged> {
+        self.tenure().map(|t| self.judged(t, workers, now))
     }
 
-    fn judge(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
-        let (Some(name), Some(owner)) = (&tenure.worker, &tenure.owner) else {
+    /// Liveness of the holder of one of its tenures.
+    pub fn judged(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
+        let mut judged = self.judged_as_worker(tenure, workers, now);
+        // A list names what the token names, which need not be a worker.
+        let (liveness, loss) = workers.lists.verdict(self, tenure, now);
+        judged.liveness = judged.liveness.min(liveness);
+        judged.list = loss;
+        judged
+    }
+
+    fn judged_as_worker(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {
+        let (Some(name), Some(owner)) = (tenure.worker(), &tenure.owner) else {
             return Judged::UNKNOWN;
         };
         let Some((worker, group, rules)) = workers.with_group(name) else { return Judged::UNKNOWN };
@@ -131,7 +132,7 @@ impl Lock {
         // A look cannot make a holder stale, only a read of the key after it; but it can end it. Nor can it say of a
         // loss that was not judged for a while that all is well.
         let is_judged = self.signals.get(Signal::HolderStale).is_some();
-        if !is_judged && judged.losses().next().is_some() && !self.rules.ends_by_expiry {
+        if !is_judged && judged.losses().next().is_some() && !self.ends_by_expiry() {
             self.want_read(Mono(0), fx);
             return;
         }
@@ -151,15 +152,15 @@ impl Lock {
         fx: &mut Effects,
     ) {
         let is_token_ambiguous = self.is_token_ambiguous(workers);
+        let can_judge = judged.liveness != Liveness::Unknown && !self.ends_by_expiry();
         let Phase::Held(tenure) = &mut self.phase else { return };
         if judged.process.is_none() {
             tenure.renewed_after_process = false;
         }
-        if judged.heartbeat.is_none() && workers.has_returned(tenure.worker.as_ref()) {
+        if judged.heartbeat.is_none() && workers.has_returned(tenure.worker()) {
             tenure.renewed_after_beat = false;
         }
         let is_after = tenure.renewed_after_process || tenure.renewed_after_beat;
-        let can_judge = judged.liveness != Liveness::Unknown && !self.rules.ends_by_expiry;
         // Who let go early need not live until the lease is over.
         let (is_stale, is_after) =
             if tenure.shortened { (false, false) } else { (is_stale, is_after) };
@@ -183,12 +184,13 @@ impl Lock {
                 tenure.process_looked.get_or_insert(span.done);
             }
             LivenessSource::Heartbeat => {
-                let wait = tenure.worker.as_ref().map_or(0.0, |w| workers.frozen_after(w));
+                let wait = tenure.worker().map_or(0.0, |w| workers.frozen_after(w));
                 if span.sent.secs_since(first) > wait {
                     tenure.beat_looked.get_or_insert(span.done);
                 }
             }
-            LivenessSource::Process => {}
+            // A list has its own way to tell one tenure from another.
+            LivenessSource::Process | LivenessSource::List => {}
         }
     }
 
@@ -200,12 +202,14 @@ impl Lock {
         span: Span,
         workers: &Workers,
     ) {
-        if self.is_token_ambiguous(workers) || self.rules.ends_by_expiry {
+        if self.is_token_ambiguous(workers) || self.ends_by_expiry() {
             return;
         }
         let (loss, wait) = match source {
             LivenessSource::Process => (judged.process, std::time::Duration::ZERO),
             LivenessSource::Heartbeat => (judged.heartbeat, self.usual_beat(workers)),
+            // That nobody lists it does not say since when it cannot have renewed.
+            LivenessSource::List => return,
         };
         let Some(loss) = loss else { return };
         let Phase::Held(tenure) = &mut self.phase else { return };
@@ -227,7 +231,7 @@ impl Lock {
 
     fn usual_beat(&self, workers: &Workers) -> std::time::Duration {
         self.tenure()
-            .and_then(|t| t.worker.as_ref())
+            .and_then(|t| t.worker())
             .map_or_else(Default::default, |w| workers.usual_beat(w))
     }
 
@@ -237,7 +241,7 @@ impl Lock {
         let kind = self.kind_of(tenure);
         let pid = tenure.owner.as_ref().and_then(|o| o.pid);
         kind == TokenKind::Reusable
-            && tenure.worker.as_ref().is_some_and(|w| workers.has_other_live(w, pid))
+            && tenure.worker().is_some_and(|w| workers.has_other_live(w, pid))
     }
 
     fn latch_replacement(&mut self, judged: Judged) {

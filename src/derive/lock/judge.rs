@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use super::share::is_shared;
 use super::{Lock, Phase, ReadContext};
+use crate::config::TokenKind;
 use crate::derive::replica::{Compared, Replica, Sight};
-use crate::derive::tenure::Overdue;
+use crate::derive::tenure::{Overdue, Tenure};
 use crate::derive::wanted::Effects;
 use crate::derive::words::{DivergenceKind, Signal};
-use crate::observe::{Expiry, Found, Mono};
+use crate::observe::lock::Endless;
+use crate::observe::{Expiry, Found, Mono, Token};
 
 /// A missed renewal is shown at least this long.
 const OVERDUE_SHOWN: Duration = Duration::from_secs(60);
@@ -16,8 +19,6 @@ const ENDLESS: Duration = Duration::from_secs(1);
 /// Reads around an expiry, relative to it.
 const BEFORE_EXPIRY_MICROS: i64 = -20_000;
 const AFTER_EXPIRY_MICROS: i64 = 21_000;
-/// How long a lock that should always be held may be free while its lease is not known.
-const UNKNOWN_LEASE: f64 = 30.0;
 /// The least learned limit for a hold.
 const LEAST_HOLD_LIMIT: f64 = 10.0;
 
@@ -26,15 +27,14 @@ impl Lock {
         self.judge_overdue(c, fx);
         self.judge_endless(c, fx);
         self.judge_hold(c, fx);
-        self.judge_unheld(c, fx);
         self.align_reads(c, fx);
     }
 
-    /// Seconds after the last write from which a renewal is overdue; `None` where that cannot be judged.
-    pub fn overdue_after(&self, poll: Duration) -> Option<f64> {
-        let tenure = self.tenure()?;
-        let lease = self.lease_seconds()?;
+    /// Seconds after the last write of a tenure from which its renewal is overdue; `None` where that cannot be judged.
+    pub fn overdue_after(&self, tenure: &Tenure, poll: Duration) -> Option<f64> {
+        let lease = self.lease_seconds(Some(tenure))?;
         if tenure.shortened
+            || !tenure.is_own
             || tenure.expiry == Expiry::Never
             || self.rules.renewed == Some(false)
             || lease < 2.0 * poll.as_secs_f64()
@@ -42,17 +42,18 @@ impl Lock {
             return None;
         }
         let by_format = tenure.value.always_renews.map(|share| share * lease);
-        let period = self.period_ahead().or(by_format).filter(|p| *p < lease)?;
+        let learned = self.period_ahead(Some(tenure));
+        let period = learned.or(by_format).filter(|p| *p < lease)?;
         let is_habit = tenure.renewals > 0
             || by_format.is_some()
             || self.rules.renewed == Some(true)
-            || (self.is_per_acquire() && self.habit.renews());
+            || (self.kind_of(tenure) == TokenKind::PerAcquire && self.habit.renews());
         is_habit.then_some(period + (lease - period) / 2.0)
     }
 
     fn judge_overdue(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         let now = c.seen.span.done;
-        let threshold = self.overdue_after(c.poll);
+        let threshold = self.tenure().and_then(|t| self.overdue_after(t, c.poll));
         let lease = self.lease().map(|(l, _)| l);
         let mut missed = None;
         if let (Some(threshold), Phase::Held(tenure)) = (threshold, &mut self.phase) {
@@ -62,7 +63,11 @@ impl Lock {
             if tenure.overdue.is_none() && c.seen.span.sent > due {
                 tenure.overdue = Some(Overdue { since: now });
                 missed = Some(c.seen.span.sent.secs_since(written));
-            } else if tenure.overdue.is_none() && due < now.plus(c.poll.mul_f64(1.2)) {
+            } else if tenure.overdue.is_none()
+                && due < now.plus(c.poll.mul_f64(1.2))
+                && tenure.due_asked.is_none_or(|asked| !is_close(asked, due))
+            {
+                tenure.due_asked = Some(due);
                 self.want_read(due.plus(Duration::from_millis(2)), fx);
             }
         }
@@ -81,13 +86,21 @@ impl Lock {
         self.signal(Signal::RenewalOverdue, value, now, detail, fx);
     }
 
+    /// Where the library itself takes locks without expiry, only one that is held for too long tells.
     fn judge_endless(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
-        let is_up = self
-            .tenure()
-            .and_then(|t| t.endless_since)
-            .is_some_and(|since| c.seen.span.sent.since(since) >= ENDLESS);
+        let now = c.seen.span;
+        let value = self.tenure().and_then(|t| Some((t, t.endless_since?))).map(|(t, since)| {
+            let is_seen = now.sent.since(since) >= ENDLESS;
+            match t.value.endless {
+                Endless::Abnormal => Some(is_seen),
+                Endless::Usual => self
+                    .hold_limit(c)
+                    .map(|limit| is_seen && now.sent.secs_since(t.first.span.done) > limit),
+                Endless::Carried => Some(false),
+            }
+        });
         let detail = || "the key has no expiry: it stays if its holder dies".to_owned();
-        self.signal(Signal::LeaseWithoutTtl, Some(is_up), c.seen.span.done, detail, fx);
+        self.signal(Signal::LeaseWithoutTtl, value.unwrap_or(Some(false)), now.done, detail, fx);
     }
 
     fn judge_hold(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
@@ -105,21 +118,6 @@ impl Lock {
         self.signal(Signal::HeldTooLong, value, c.seen.span.done, detail, fx);
     }
 
-    fn judge_unheld(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
-        if !self.rules.always_held {
-            return;
-        }
-        let now = c.seen.span.done;
-        let free = match self.phase {
-            Phase::Free { since } => Some(c.seen.span.sent.secs_since(since)),
-            _ => None,
-        };
-        let grace = self.lease_seconds().unwrap_or(UNKNOWN_LEASE) + 2.0 * c.poll.as_secs_f64();
-        let value = Some(free.is_some_and(|f| f > grace) && !self.is_ownerless);
-        let detail = || format!("nobody has held it for {:.0} s", free.unwrap_or_default());
-        self.signal(Signal::Unheld, value, now, detail, fx);
-    }
-
     /// Configured, else learned from the lock's own holds, else from its pattern's.
     fn hold_limit(&self, c: &ReadContext<'_>) -> Option<f64> {
         if let Some(max) = self.rules.max_hold {
@@ -133,7 +131,7 @@ impl Lock {
         // A catch-all pattern throws locks of all kinds together: only an entry that says what its names are made of
         // (by a capture) is taken to have locks of one kind.
         let pool = c.pool.filter(|_| self.rules.pooled);
-        let learned = self.holds.limit(now).or_else(|| pool?.limit(now))?;
+        let learned = self.holds.limit(now).or_else(|| pool?.holds.limit(now))?;
         Some(learned.max(LEAST_HOLD_LIMIT).max(5.0 * c.poll.as_secs_f64()))
     }
 
@@ -144,7 +142,7 @@ impl Lock {
         let soon = i64::try_from(c.poll.as_micros()).unwrap_or(i64::MAX).saturating_mul(3) / 2;
         let remaining = e.micros_since(c.seen.time);
         let aligned = Some((e, c.seen.marks.steps));
-        if remaining > soon.max(100_000) || tenure.aligned == aligned {
+        if !self.is_aligned || remaining > soon.max(100_000) || tenure.aligned == aligned {
             return;
         }
         tenure.aligned = aligned;
@@ -209,12 +207,23 @@ impl Lock {
     }
 }
 
-/// Owner token and E as replicas are compared by.
-pub fn held_of(found: &Found) -> Option<(Option<crate::observe::Token>, Expiry)> {
-    match found {
-        Found::Present { value, expiry } => {
-            Some((value.holders.first().map(|h| h.owner.token.clone()), *expiry))
-        }
-        _ => None,
+/// Whether two instants are the same but for what a look more taught of the lease.
+fn is_close(a: Mono, b: Mono) -> bool {
+    a.secs_since(b).abs() < 0.005
+}
+
+/// Owner token and E as replicas are compared by; of many holders all tokens together.
+pub fn held_of(found: &Found) -> Option<(Option<Token>, Expiry)> {
+    let Found::Present { value, expiry } = found else { return None };
+    if !is_shared(value) {
+        return Some((value.holders.first().map(|h| h.owner.token.clone()), *expiry));
     }
+    let mut all = Vec::new();
+    for holding in &value.holders {
+        let token = holding.owner.token.bytes();
+        all.extend((token.len() as u64).to_be_bytes());
+        all.extend(token);
+        all.extend(holding.until.map_or(0, |u| u.0).to_be_bytes());
+    }
+    Some((Some(Token::new(&all)), *expiry))
 }

@@ -1,15 +1,27 @@
 //! One lock: what its key showed, read by read, as tenures of owners.
 //!
-//! [`Lock::read`] is the whole of it; the other files of this folder are its parts: [`write`](self) of E, [`judge`] of
-//! the lease, [`holder`] liveness, [`end`] of a tenure.
+//! [`Lock::read`] is the whole of it; the other files of this folder are its parts: [`share`] of a holder in a read,
+//! [`write`](self) of E, [`judge`] of the lease, [`holder`] liveness, [`end`] of a tenure, [`beside`] the key.
 
+mod absurd;
+mod beside;
 mod counts;
+mod creep;
+mod crowd;
 mod end;
+mod expected;
 mod holder;
 mod judge;
+mod lapses;
+mod merged;
+mod named;
+mod read;
+mod shape;
+mod share;
 mod stall;
 mod token;
 mod told;
+mod unheld;
 mod write;
 
 use std::collections::VecDeque;
@@ -23,16 +35,21 @@ use super::holds::Holds;
 use super::host::StallRules;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
+use super::owners::OwnerIndex;
+use super::pool::Pool;
 use super::replica::{Replica, Sight};
 use super::signals::Signals;
 use super::tenure::{Seen, Tenure};
 use super::wanted::{Effects, Wanted};
-use super::words::{Evidence, LeaseSource};
-use super::workers::Workers;
+use super::words::{Evidence, LeaseSource, Signal};
 use crate::config::LockRules;
-use crate::observe::lock::{Decoded, Unreadable};
-use crate::observe::{Expiry, Found, KeyId, Mono, Owner, StoreId};
+use crate::observe::lock::{Decoded, Sharing, Unreadable};
+use crate::observe::{KeyId, Mono, StoreId};
+pub use absurd::Growth;
+pub use beside::{Beside, Issued, Waiters};
 pub use counts::{Counts, expired_under_index};
+pub use creep::Creep;
+pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
 
@@ -48,6 +65,8 @@ pub enum Phase {
     },
     /// Somebody holds it.
     Held(Box<Tenure>),
+    /// Several hold it, or could.
+    Shared(Box<Crowd>),
 }
 
 /// Something that happened.
@@ -114,6 +133,20 @@ pub struct Lock {
     pub flagged_at: Option<Mono>,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,
+    /// Its last ends.
+    pub(super) lapses: lapses::Lapses,
+    /// The shapes that its key had.
+    pub shapes: shape::Shapes,
+    /// What keys beside its own told.
+    pub beside: Beside,
+    /// Something named a worker as its holder, now or before.
+    pub was_named: bool,
+    /// Reads around its expiries are asked for.
+    is_aligned: bool,
+    /// While one of several holders stands in: signals that rose for it, and why.
+    raised: Option<Vec<(Signal, String)>>,
+    /// Who waits, where the value itself shows it.
+    pub waiters_inside: Option<Waiters>,
 }
 
 /// What a read comes with.
@@ -126,10 +159,12 @@ pub struct ReadContext<'a> {
     pub clock: &'a NodeClock,
     /// Time between two polls.
     pub poll: Duration,
-    /// Holds of all locks of the same pattern.
-    pub pool: Option<&'a Holds>,
+    /// What is learned of all locks of the same pattern.
+    pub pool: Option<&'a Pool>,
     /// What the config says about stalls.
     pub stalls: StallRules,
+    /// Whom the store's owner index names.
+    pub owners: &'a OwnerIndex,
 }
 
 impl Lock {
@@ -161,87 +196,14 @@ impl Lock {
             sights: [None, None],
             flagged_at: None,
             timeline: VecDeque::new(),
+            lapses: lapses::Lapses::default(),
+            shapes: shape::Shapes::default(),
+            beside: Beside::default(),
+            was_named: false,
+            is_aligned: true,
+            raised: None,
+            waiters_inside: None,
         }
-    }
-
-    /// Takes one read of the key on its primary.
-    pub fn read(
-        &mut self,
-        found: &Found,
-        c: &ReadContext<'_>,
-        workers: &mut Workers,
-        fx: &mut Effects,
-    ) {
-        let unreadable = match found {
-            Found::Unreadable(why) => Some(*why),
-            // Whether somebody holds a list or another library's hash cannot be told; that nobody does, neither.
-            Found::Present { value, .. }
-                if value.holders.is_empty()
-                    && (!is_plain(value) || self.is_declared_otherwise()) =>
-            {
-                Some(Unreadable::Unexpected)
-            }
-            _ => None,
-        };
-        if unreadable.is_some() {
-            self.is_ownerless = matches!(found, Found::Present { .. });
-            self.unreadable = unreadable;
-            return;
-        }
-        let is_broken = self.is_broken(c);
-        self.unreadable = None;
-        self.compare_replicas(found, c);
-        match found {
-            Found::Present { value, expiry } if self.is_lock_value(value) => {
-                self.is_ownerless = value.holders.is_empty();
-                let holding = value.holders.first();
-                let owner = holding.map(|h| &*h.owner);
-                let count = holding.map_or(1, |h| h.count);
-                let is_same = matches!(&self.phase, Phase::Held(t) if t.is_owner(owner));
-                if is_same {
-                    self.attribute(holding.map(|h| &h.owner), c, workers, fx);
-                    self.continue_tenure(value, *expiry, count, is_broken, c, workers, fx);
-                } else {
-                    let owner = holding.map(|h| h.owner.clone());
-                    let next = (owner, count, value.clone(), *expiry);
-                    self.change_owner(Some(next), is_broken, c, workers, fx);
-                }
-            }
-            Found::Present { .. } => {
-                // An owner's key that names no owner any more: somebody wrote something else.
-                self.is_ownerless = true;
-                self.change_owner(None, is_broken, c, workers, fx);
-            }
-            _ => {
-                self.is_ownerless = false;
-                self.change_owner(None, is_broken, c, workers, fx);
-            }
-        }
-        self.account_free(is_broken, c);
-        self.seen = Some(c.seen);
-        self.judge_lease(c, fx);
-        self.judge_holder_at_read(c, workers, fx);
-        self.judge_stall(c.clock.rtt(), c.stalls, workers, c.seen.span.done, fx);
-        self.judge_replicas(c, fx);
-    }
-
-    /// A break lies between the last good read and this one: something failed, changed or came too late.
-    fn is_broken(&self, c: &ReadContext<'_>) -> bool {
-        let Some(seen) = &self.seen else { return true };
-        self.unreadable.is_some()
-            || seen.marks.breaks != c.seen.marks.breaks
-            || c.seen.span.sent.since(seen.span.done) > c.poll * 4
-    }
-
-    /// Whether a present value makes the lock held. Found by a pattern, a value that names no owner is a counter, a
-    /// queue or a signal, not a lock; configured by its key, it is a lock whose holder is anonymous.
-    fn is_lock_value(&self, value: &Decoded) -> bool {
-        !value.holders.is_empty() || (self.rules.by_key && is_plain(value))
-    }
-
-    /// Whether the config declares a format that no plain string can have.
-    fn is_declared_otherwise(&self) -> bool {
-        self.rules.format.as_deref().is_some_and(|f| f != "string")
     }
 
     /// Whether this is a lock as far as is known: configured by key, or found by a pattern and seen with an owner.
@@ -249,15 +211,24 @@ impl Lock {
         self.rules.by_key || self.value.is_some()
     }
 
-    /// The learned time to the next renewal: the first of a tenure may come later than the others.
-    pub fn period_ahead(&self) -> Option<f64> {
-        match self.tenure() {
+    /// The learned time to the next renewal of a tenure: the first may come later than the others.
+    pub fn period_ahead(&self, tenure: Option<&Tenure>) -> Option<f64> {
+        match tenure {
             Some(t) if t.renewals == 0 => self.habit.first_period(),
             _ => self.habit.period(),
         }
     }
 
-    /// The present tenure.
+    /// The present tenures of all its holders.
+    pub fn tenures(&self) -> impl Iterator<Item = &Tenure> {
+        let members = match &self.phase {
+            Phase::Shared(crowd) => crowd.members.as_slice(),
+            _ => &[],
+        };
+        self.tenure().into_iter().chain(members.iter().filter_map(|m| m.tenure()))
+    }
+
+    /// The present tenure of an exclusive lock, or of the holder that stands in.
     pub fn tenure(&self) -> Option<&Tenure> {
         match &self.phase {
             Phase::Held(t) => Some(t),
@@ -265,35 +236,43 @@ impl Lock {
         }
     }
 
+    /// How many may hold it at once, of a semaphore: the config's word, else the format's.
+    pub fn limit(&self) -> Option<u64> {
+        let by_format = match self.value.as_ref()?.sharing {
+            Sharing::Permits(limit) => limit,
+            _ => return None,
+        };
+        self.rules.limit.or(by_format)
+    }
+
+    /// Whether it is left to run out on purpose: the config's word, else the format's.
+    pub fn ends_by_expiry(&self) -> bool {
+        let value = self.tenure().map(|t| &t.value).or(self.value.as_ref());
+        self.rules.ends_by_expiry.unwrap_or_else(|| value.is_some_and(|v| v.ends_by_expiry))
+    }
+
     /// L in microseconds.
     pub fn lease(&self) -> Option<(i64, LeaseSource)> {
-        self.leases.length(&self.rules, self.tenure())
+        self.lease_of(self.tenure())
     }
 
-    /// L in seconds.
-    pub fn lease_seconds(&self) -> Option<f64> {
-        self.lease().map(|(l, _)| l as f64 / 1e6)
+    /// L of one of its tenures (of the next one, while free) in microseconds.
+    pub fn lease_of(&self, tenure: Option<&Tenure>) -> Option<(i64, LeaseSource)> {
+        self.leases.length(&self.rules, tenure)
     }
 
-    fn account_free(&mut self, is_broken: bool, c: &ReadContext<'_>) {
-        match (&self.phase, &self.seen) {
-            (Phase::Free { since }, Some(seen)) if !is_broken && *since <= seen.span.done => {
-                self.counts.free_seconds += c.seen.span.done.secs_since(seen.span.done);
-            }
-            _ => {}
-        }
+    /// The longest L of its tenures (of the next one, while free) in seconds.
+    pub fn longest_lease(&self) -> Option<f64> {
+        let held = self.tenures().filter_map(|t| self.lease_seconds(Some(t))).reduce(f64::max);
+        held.or_else(|| self.lease_seconds(None))
+    }
+
+    /// The same in seconds.
+    pub fn lease_seconds(&self, tenure: Option<&Tenure>) -> Option<f64> {
+        self.lease_of(tenure).map(|(l, _)| l as f64 / 1e6)
     }
 
     fn want_read(&self, at: Mono, fx: &mut Effects) {
         fx.wanted.push(Wanted::Key { store: self.store, key: self.key, at });
     }
-}
-
-/// An owner, its hold count, the value and the expiry of a tenure that begins.
-type Next = (Option<Arc<Owner>>, u64, Arc<Decoded>, Expiry);
-
-/// Whether a value without an owner can be the mark of a lock at all.
-fn is_plain(value: &Decoded) -> bool {
-    use crate::observe::lock::Shape;
-    matches!(value.shape, Shape::Text | Shape::Binary | Shape::Number | Shape::Json | Shape::Empty)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Lock;
 use crate::derive::host::StallRules;
+use crate::derive::tenure::Tenure;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Signal;
 use crate::derive::workers::Workers;
@@ -17,9 +18,14 @@ impl Lock {
     /// The longest stall that the lease survives, in seconds: L - P - round trip - drift; for a lease that nobody renews,
     /// L - typical hold. `rtt` is the primary's. `None` where what is known of the period may be a multiple of it: of
     /// renewals that come faster than polls, one of several is seen.
-    pub fn stall_budget(&self, rtt: Option<Duration>, poll: Duration) -> Option<f64> {
-        let lease = self.lease_seconds()?;
-        let period = self.period_ahead();
+    pub fn stall_budget(
+        &self,
+        tenure: Option<&Tenure>,
+        rtt: Option<Duration>,
+        poll: Duration,
+    ) -> Option<f64> {
+        let lease = self.lease_seconds(tenure)?;
+        let period = self.period_ahead(tenure);
         let is_rarely_read = lease < 3.0 * poll.as_secs_f64();
         if is_rarely_read && period.is_some_and(|p| p > lease / 2.0) {
             return None;
@@ -43,9 +49,9 @@ impl Lock {
             self.signals.rest(signal);
             return;
         };
-        let worker = tenure.worker.as_ref().and_then(|w| workers.by_name.get(w));
+        let worker = tenure.worker().and_then(|w| workers.by_name.get(w));
         let worst = worker.and_then(|w| w.host.worst_stall(now, rules));
-        let both = self.stall_budget(rtt, rules.poll).zip(worst);
+        let both = self.stall_budget(Some(tenure), rtt, rules.poll).zip(worst);
         // What was seen stays true while nothing is sampled; that there was nothing worse does not.
         let value = both.and_then(|(budget, worst)| {
             let is_short = worst.lower.length.as_secs_f64() > budget;

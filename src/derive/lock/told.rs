@@ -23,6 +23,12 @@ impl Lock {
         if value == Some(true) {
             self.flagged_at = Some(at);
         }
+        if let Some(raised) = &mut self.raised {
+            if change == Some(Change::Rose) {
+                raised.push((signal, detail()));
+            }
+            return;
+        }
         match change {
             Some(Change::Rose) => self.note(at, signal.as_str(), &detail(), Weight::Alarm, fx),
             Some(Change::Fell) => {
@@ -31,6 +37,11 @@ impl Lock {
             }
             None => {}
         }
+    }
+
+    /// A fencing token of the lock went down.
+    pub fn token_regressed(&mut self, at: Mono, detail: &str, fx: &mut Effects) {
+        self.note(at, "fencing_regressed", detail, Weight::Alarm, fx);
     }
 
     /// Remembers a transition and tells of it.

@@ -1,17 +1,15 @@
 //! Writes of E within one tenure: renewal, re-entry, shortening; and what each teaches.
 
-use std::sync::Arc;
-
+use super::share::Share;
 use super::{Lock, Phase, ReadContext};
 use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Wanted, Weight};
 use crate::derive::words::LivenessSource;
 use crate::derive::workers::Workers;
-use crate::observe::lock::Decoded;
-use crate::observe::{Expiry, Owner};
+use crate::observe::Expiry;
 
 /// Smaller changes of E are rounding: below 7.0 it is computed from TIME and PTTL.
-const WRITE_MICROS: i64 = 20_000;
+const WRITE_MICROS: u64 = 20_000;
 /// How far a gap may lie outside what the reads around both writes allow.
 const GAP_SLACK_MICROS: i64 = 50_000;
 
@@ -27,12 +25,9 @@ enum Kind {
 
 impl Lock {
     /// The same owner again.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn continue_tenure(
         &mut self,
-        value: &Arc<Decoded>,
-        expiry: Expiry,
-        count: u64,
+        share: Share,
         is_broken: bool,
         c: &ReadContext<'_>,
         workers: &mut Workers,
@@ -40,18 +35,24 @@ impl Lock {
     ) {
         let lease_before = self.lease().map(|(l, _)| l);
         let Phase::Held(tenure) = &mut self.phase else { return };
-        tenure.value = value.clone();
-        if tenure.owner.is_some() {
-            self.value = Some(value.clone());
+        let kind = classify(tenure, &share, is_broken, lease_before, c);
+        let (before, last, expiry) = (tenure.write, tenure.last, share.expiry);
+        tenure.count = share.count();
+        tenure.is_own = share.is_own;
+        if let Some(holding) = &share.holding {
+            (tenure.mode, tenure.taken_at) = (holding.mode, holding.taken_at);
         }
-        let kind = classify(tenure, expiry, count, is_broken, lease_before, c);
-        let (before, last) = (tenure.write, tenure.last);
-        tenure.count = count;
+        tenure.value = share.value;
         tenure.last = c.seen;
         if expiry != Expiry::Never {
             tenure.endless_since = None;
         } else if tenure.endless_since.is_none() {
             tenure.endless_since = Some(c.seen.span.done);
+        }
+        if !share.is_own {
+            // Somebody wrote the key's expiry, nobody knows who of them.
+            tenure.expiry = expiry;
+            return;
         }
         let Some(kind) = kind else { return };
         let after = (!is_broken).then_some((last.span.done, last.time));
@@ -59,6 +60,11 @@ impl Lock {
         tenure.expiry = expiry;
         if matches!(kind, Kind::Renewal | Kind::Reentry) && last.marks.steps == c.seen.marks.steps {
             learn_largest(tenure, c.seen);
+        }
+        if kind == Kind::Renewal {
+            tenure.growth.learn(expiry, last, c.seen);
+        } else {
+            tenure.growth.forget();
         }
         match kind {
             Kind::Renewal => self.renewed(before, last, c, workers, fx),
@@ -79,26 +85,6 @@ impl Lock {
                 tenure.overdue = None;
             }
         }
-    }
-
-    /// The same token may say more of its owner after a reload, and a holder that had no place may get one.
-    pub(super) fn attribute(
-        &mut self,
-        owner: Option<&Arc<Owner>>,
-        c: &ReadContext<'_>,
-        workers: &mut Workers,
-        fx: &mut Effects,
-    ) {
-        let (Phase::Held(tenure), Some(owner)) = (&mut self.phase, owner) else { return };
-        let is_same = tenure.owner.as_ref().is_some_and(|o| Arc::ptr_eq(o, owner) || o == owner);
-        let has_place = tenure.worker.is_some() || owner.worker.is_none() || !workers.has_room();
-        if is_same && has_place {
-            return;
-        }
-        let lock = (self.store, self.key);
-        workers.release(tenure.worker.as_ref(), lock, c.seen.span.done);
-        tenure.worker = workers.attach(owner, lock, c.seen.span.done, fx);
-        tenure.owner = Some(owner.clone());
     }
 
     fn renewed(
@@ -138,7 +124,7 @@ impl Lock {
                 }
             }
         }
-        let worker = tenure.worker.clone();
+        let worker = tenure.worker().cloned();
         if was_overdue {
             self.note(
                 c.seen.span.done,
@@ -168,21 +154,21 @@ impl Lock {
 /// What the change from the tenure's E to `expiry` was; `None` if it is none.
 fn classify(
     tenure: &Tenure,
-    expiry: Expiry,
-    count: u64,
+    share: &Share,
     is_broken: bool,
     lease: Option<i64>,
     c: &ReadContext<'_>,
 ) -> Option<Kind> {
+    let (expiry, count) = (share.expiry, share.count());
     let delta = match (tenure.expiry, expiry) {
         (Expiry::Never, Expiry::Never) => return None,
         (Expiry::At(old), Expiry::At(new)) => new.micros_since(old),
         _ => return Some(Kind::Other),
     };
-    if delta.abs() <= WRITE_MICROS {
+    if delta.unsigned_abs() <= WRITE_MICROS {
         return None;
     }
-    if is_broken {
+    if is_broken || tenure.is_own != share.is_own {
         return Some(Kind::Other);
     }
     if count > tenure.count {

@@ -122,7 +122,10 @@ impl State {
             let Some(store) = self.stores.get_mut(id) else { continue };
             let rtt = store.rtt();
             if let Some(lock) = store.locks.get_mut(key) {
-                lock.judge_stall(rtt, rules, &self.workers, at, fx);
+                let workers = &self.workers;
+                lock.each_of(worker, at, fx, |lock, fx| {
+                    lock.judge_stall(rtt, rules, workers, at, fx);
+                });
             }
         }
     }
@@ -133,7 +136,7 @@ impl State {
         let holds: Vec<(StoreId, KeyId)> = w.holds.keys().copied().collect();
         for (store, key) in holds {
             if let Some(lock) = self.stores.get_mut(&store).and_then(|s| s.locks.get_mut(&key)) {
-                lock.judge_holder_at_look(source, span, &self.workers, fx);
+                lock.looked(worker, source, span, &self.workers, fx);
             }
         }
     }

@@ -112,7 +112,7 @@ fn a_holder_that_lets_go_by_shortening_released_it() {
 
 #[test]
 fn a_lock_that_ends_by_expiry_is_always_left_to_expire() {
-    let mut s = Sim::new(500, None, LockRules { ends_by_expiry: true, ..rules() });
+    let mut s = Sim::new(500, None, LockRules { ends_by_expiry: Some(true), ..rules() });
     s.advance(1_000);
     assert!(s.lock().left_to_expire);
     s.acquire("w:1", 60_000);

@@ -1,10 +1,21 @@
 //! Verdicts on invented time: what must rise, what must stay quiet, and what each end is called.
 
+mod any_value;
+mod cases;
+mod cases_controls;
+mod cases_expiry;
+mod cases_gone;
+mod cases_keys;
+mod cases_renewal;
 mod clock_views;
 mod clocks;
+mod crowd;
 mod ends;
+mod facts;
+mod listed;
 mod liveness;
 mod renewal;
 mod review;
 mod sim;
+mod sources;
 mod stall;

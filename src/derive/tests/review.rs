@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::sim::{Sim, in_state, rules, running};
 use crate::config::{LockRules, Pattern, ProcessSource, SeriesTier, TokenKind, WorkerGroup};
-use crate::derive::workers::Workers;
+use crate::derive::workers::{Seat, Workers};
 use crate::derive::{Effects, Signal};
 use crate::observe::node::{NodeRef, SweepDone};
 use crate::observe::poll::PollDone;
@@ -231,6 +231,7 @@ fn owner(worker: &str, host: Option<&str>, pid: i32) -> Owner {
         worker: Some(worker.into()),
         host: host.map(Arc::from),
         pid: Some(pid),
+        thread: None,
     }
 }
 
@@ -242,10 +243,21 @@ fn workers(most: usize, retain: u64) -> (Workers, Effects) {
         series: SeriesTier::Full,
         process: Some(ProcessSource::FromHolder),
         heartbeat: None,
+        claim: None,
         jvm: crate::config::JvmMode::Auto,
     };
     let (poll, retain) = (Duration::from_secs(1), Duration::from_secs(retain));
     (Workers::new(Arc::new(vec![group]), most, poll, retain, Mono(0)), Effects::default())
+}
+
+fn attach(
+    w: &mut Workers,
+    owner: Owner,
+    lock: (StoreId, KeyId),
+    at: Mono,
+    fx: &mut Effects,
+) -> Seat {
+    w.attach(&owner, owner.worker.clone(), lock, at, fx)
 }
 
 fn at(seconds: u32) -> Mono {
@@ -255,15 +267,17 @@ fn at(seconds: u32) -> Mono {
 #[test]
 fn the_pid_of_a_lock_that_is_held_for_long_stays_watched() {
     let (mut w, mut fx) = workers(10, 60);
-    w.attach(&owner("service", None, 7), key(1), at(1), &mut fx);
-    w.attach(&owner("service", None, 8), key(2), at(300), &mut fx);
+    let first = attach(&mut w, owner("service", None, 7), key(1), at(1), &mut fx);
+    attach(&mut w, owner("service", None, 8), key(2), at(300), &mut fx);
     w.retire(at(301), &mut fx);
     assert_eq!(w.by_name["service"].tokens.len(), 2);
     for pid in 100..300 {
-        w.attach(&owner("service", None, pid), key(3), at(400 + pid as u32), &mut fx);
+        let at = at(400 + pid as u32);
+        let seat = attach(&mut w, owner("service", None, pid), key(3), at, &mut fx);
+        w.release(&seat, key(3), at);
     }
     assert!(w.by_name["service"].tokens.contains_key(&7));
-    w.release(Some(&"service".into()), key(1), at(800));
+    w.release(&first, key(1), at(800));
     w.retire(at(900), &mut fx);
     assert!(!w.by_name["service"].tokens.contains_key(&7));
 }
@@ -271,7 +285,7 @@ fn the_pid_of_a_lock_that_is_held_for_long_stays_watched() {
 #[test]
 fn the_same_pid_on_another_host_is_another_process() {
     let (mut w, mut fx) = workers(10, 60);
-    w.attach(&owner("service", Some("here"), 7), key(1), at(1), &mut fx);
+    attach(&mut w, owner("service", Some("here"), 7), key(1), at(1), &mut fx);
     let worker = w.by_name.get_mut("service").unwrap();
     worker.processes.entry(Some(7)).or_default().read(&ProcessRead {
         worker: "service".into(),
@@ -281,7 +295,7 @@ fn the_same_pid_on_another_host_is_another_process() {
         detail: String::new(),
     });
     fx.watch_changed = false;
-    w.attach(&owner("service", Some("there"), 7), key(1), at(3), &mut fx);
+    attach(&mut w, owner("service", Some("there"), 7), key(1), at(3), &mut fx);
     assert!(fx.watch_changed, "the poller has to hear of the other host");
     assert!(w.by_name["service"].processes.is_empty());
 }
@@ -291,16 +305,16 @@ fn workers_that_hold_nothing_make_room_and_nothing_is_kept_for_ever() {
     let (mut w, mut fx) = workers(3, 3600);
     for n in 0..1000u32 {
         let name = format!("job-{n}");
-        let placed = w.attach(&owner(&name, None, 7), key(n), at(n), &mut fx);
-        assert!(placed.is_some(), "{n}");
-        w.release(placed.as_ref(), key(n), at(n));
+        let seat = attach(&mut w, owner(&name, None, 7), key(n), at(n), &mut fx);
+        assert!(!seat.is_missing(), "{n}");
+        w.release(&seat, key(n), at(n));
     }
-    for n in 0..1000u32 {
-        w.attach(&owner(&format!("held-{n}"), None, 7), key(n), at(n), &mut fx);
-    }
+    let seats: Vec<Seat> = (0..1000u32)
+        .map(|n| attach(&mut w, owner(&format!("held-{n}"), None, 7), key(n), at(n), &mut fx))
+        .collect();
     assert_eq!((w.by_name.len(), w.dropped.len()), (3, 997));
-    for n in 3..1000u32 {
-        w.release(None, key(n), at(n));
+    for (n, seat) in (0u32..).zip(&seats) {
+        w.release(seat, key(n), at(n));
     }
     assert_eq!(w.dropped.len(), 0);
 }

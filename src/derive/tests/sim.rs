@@ -1,6 +1,7 @@
 //! A small world on invented time: a server with one lock key, a worker, and an exporter that polls both. Reads take
 //! one millisecond; wanted reads are made at their instants, as the pollers do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use crate::config::{
 };
 use crate::derive::host::WorstStall;
 use crate::derive::{Effects, Evidence, LivenessSource, Rules, Signal, State, Wanted};
-use crate::observe::lock::{Decoded, Holding, KeyWatched, Shape};
+use crate::observe::lock::{
+    CompanionRead, CompanionValue, Decoded, Holding, KeyWatched, Mode, OwnersNamed, Shape, Tells,
+};
 use crate::observe::node::{FailReason, NodeFailed, NodeRef, SweepDone};
 use crate::observe::worker::{
     Beat, HeartbeatRead, Process, ProcessRead, ProcessSeen, ProcessState,
@@ -33,6 +36,12 @@ pub struct Sim {
     /// Server clock minus ours.
     pub offset_ms: i64,
     pub key: Option<Key>,
+    /// Another value, and when the key ends, in place of `key`.
+    pub shows: Option<(Arc<Decoded>, Option<i64>)>,
+    /// What is read beside the key after it.
+    pub beside: Vec<(Tells, CompanionValue)>,
+    /// Reads of the key so far.
+    pub reads: u64,
     pub poll_ms: u64,
     next_poll: u64,
     wanted: Vec<(u64, Wanted)>,
@@ -50,6 +59,8 @@ pub struct Sim {
     pub beat: Option<u64>,
     /// The worker's process; `None` without a process source.
     pub process: Option<ProcessSeen>,
+    /// Those of single workers, where they are not like the others'.
+    pub processes: BTreeMap<String, ProcessSeen>,
     pub token_pid: Option<i32>,
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
@@ -83,6 +94,19 @@ pub fn in_state(pid: i32, started_ms: u64, state: ProcessState) -> ProcessSeen {
     }])
 }
 
+/// A holder whose token is this, named by what is before the first colon.
+pub fn holding(token: &str) -> Holding {
+    let worker = token.split_once(':').map(|(worker, _)| Arc::from(worker));
+    let owner =
+        Owner { token: Token::new(token.as_bytes()), worker, host: None, pid: None, thread: None };
+    Holding { owner: Arc::new(owner), count: 1, mode: Mode::Exclusive, until: None, taken_at: None }
+}
+
+/// A string that is the token of one holder.
+pub fn held_by(token: &str) -> Decoded {
+    Decoded { holders: vec![holding(token)], ..Decoded::nobody("string", Shape::Text) }
+}
+
 const STORE: StoreId = StoreId(1);
 const KEY: KeyId = KeyId(0);
 
@@ -107,6 +131,7 @@ impl Sim {
                 },
                 frozen_after: frozen_after_ms.map(Duration::from_millis),
             }),
+            claim: None,
             jvm: JvmMode::Auto,
         };
         let derive_rules = Rules {
@@ -121,6 +146,9 @@ impl Sim {
             ms: 1_000_000,
             offset_ms: 1_700_000_000_000,
             key: None,
+            shows: None,
+            beside: vec![],
+            reads: 0,
             poll_ms,
             next_poll: 1_000_000,
             wanted: vec![],
@@ -133,6 +161,7 @@ impl Sim {
             beat_fails: false,
             beat: None,
             process: None,
+            processes: BTreeMap::new(),
             token_pid: None,
             rules: Arc::new(rules),
             cached: None,
@@ -171,7 +200,7 @@ impl Sim {
         self.ms as i64 + self.offset_ms
     }
 
-    fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         Span { sent: self.now(), done: self.now().plus(Duration::from_millis(1)) }
     }
 
@@ -240,8 +269,15 @@ impl Sim {
         self.beat = Some(self.beat.unwrap_or(0) + 1);
     }
 
-    fn expire(&mut self) {
+    pub fn rules(&self) -> &LockRules {
+        &self.rules
+    }
+
+    pub fn expire(&mut self) {
         let now = self.server_ms();
+        if self.shows.as_ref().and_then(|(_, e)| *e).is_some_and(|e| now > e) {
+            self.shows = None;
+        }
         if self.key.as_ref().and_then(|k| k.expiry_ms).is_some_and(|e| now > e) {
             self.key = None;
         }
@@ -282,6 +318,9 @@ impl Sim {
                     Wanted::Key { .. } => self.read_key(),
                     Wanted::Look { what: LivenessSource::Heartbeat, .. } => self.read_beat(),
                     Wanted::Look { what: LivenessSource::Process, .. } => self.read_process(),
+                    Wanted::Look { what: LivenessSource::List, .. } => {
+                        panic!("lists are read at their own pace")
+                    }
                 }
             }
         }
@@ -303,6 +342,7 @@ impl Sim {
     }
 
     pub fn read_key(&mut self) {
+        self.reads += 1;
         if self.is_down {
             self.connection += 1;
             self.step(Observation::NodeFailed(NodeFailed {
@@ -314,13 +354,29 @@ impl Sim {
             return;
         }
         self.expire();
-        let found = match self.key.clone() {
-            None => Found::Absent,
-            Some(k) => Found::Present {
-                value: self.decode(&k),
-                expiry: k.expiry_ms.map_or(Expiry::Never, |e| Expiry::At(ServerTime::from_ms(e))),
-            },
+        let expiry =
+            |ms: Option<i64>| ms.map_or(Expiry::Never, |e| Expiry::At(ServerTime::from_ms(e)));
+        let found = match (self.shows.clone(), self.key.clone()) {
+            (Some((value, ms)), _) => Found::Present { value, expiry: expiry(ms) },
+            (None, None) => Found::Absent,
+            (None, Some(k)) => {
+                Found::Present { value: self.decode(&k), expiry: expiry(k.expiry_ms) }
+            }
         };
+        self.batch(KeyRead { key: KEY, found });
+        if !self.beside.is_empty() {
+            let sent = self.now().plus(Duration::from_micros(1_100));
+            self.step(Observation::Companions(Box::new(CompanionRead {
+                store: STORE,
+                key: KEY,
+                span: Span { sent, done: sent.plus(Duration::from_micros(500)) },
+                time: ServerTime::from_ms(self.server_ms()).plus_micros(1_300),
+                told: self.beside.clone(),
+            })));
+        }
+    }
+
+    fn batch(&mut self, read: KeyRead) {
         self.step(Observation::Batch(BatchRead {
             node: node(),
             connection: self.connection,
@@ -328,8 +384,51 @@ impl Sim {
             time: ServerTime::from_ms(self.server_ms()),
             role: Role::Master,
             offset: Some(self.ms),
-            reads: vec![KeyRead { key: KEY, found }],
+            reads: vec![read],
         }));
+    }
+
+    /// So many other locks of the same entry were held once each, for leases of this length.
+    pub fn siblings(&mut self, count: u32, lease_ms: i64) {
+        for n in 1..=count {
+            let (key, lock) = (KeyId(n), Arc::from(format!("sibling-{n}")));
+            self.step(Observation::KeyWatched(KeyWatched {
+                store: STORE,
+                key,
+                key_text: "sibling".into(),
+                lock,
+                rules: self.rules.clone(),
+            }));
+            let until = Expiry::At(ServerTime::from_ms(self.server_ms() + 500 + lease_ms));
+            let held = Found::Present { value: Arc::new(held_by("sibling")), expiry: until };
+            for found in [Found::Absent, held, Found::Absent] {
+                self.batch(KeyRead { key, found });
+                self.advance(500);
+            }
+            self.advance(self.poll_ms);
+        }
+    }
+
+    /// The store's owner index names these workers.
+    pub fn index(&mut self, names: &[(&str, Option<&str>)]) {
+        let names = names
+            .iter()
+            .map(|(token, worker)| (Token::new(token.as_bytes()), worker.map(Arc::from)));
+        self.step(Observation::Owners(Box::new(OwnersNamed {
+            store: STORE,
+            span: self.span(),
+            names: names.collect(),
+        })));
+    }
+
+    /// The key has this value from now on, until this instant of the server's clock.
+    pub fn show(&mut self, value: Decoded, expiry_ms: Option<i64>) {
+        self.shows = Some((Arc::new(value), expiry_ms));
+    }
+
+    /// The key is gone.
+    pub fn vanish(&mut self) {
+        (self.key, self.shows) = (None, None);
     }
 
     fn decode(&mut self, key: &Key) -> Arc<Decoded> {
@@ -341,20 +440,21 @@ impl Sim {
         }
         let worker = key.token.split(':').next().map(Arc::from);
         let value = Arc::new(Decoded {
-            shape: Shape::Text,
-            format: "string",
             tokens: TokenKind::PerAcquire,
-            default_lease: None,
-            always_renews: None,
             holders: vec![Holding {
                 owner: Arc::new(Owner {
                     token: Token::new(key.token.as_bytes()),
                     worker,
                     host: None,
                     pid: self.token_pid,
+                    thread: None,
                 }),
                 count: key.count,
+                mode: Mode::Exclusive,
+                until: None,
+                taken_at: None,
             }],
+            ..Decoded::nobody("string", Shape::Text)
         });
         self.cached = Some((key.token.clone(), key.count, value.clone()));
         value
@@ -379,6 +479,7 @@ impl Sim {
     fn read_process(&mut self) {
         let Some(seen) = self.process.clone() else { return };
         for worker in self.watched() {
+            let seen = self.processes.get(&*worker).unwrap_or(&seen);
             self.step(Observation::Process(ProcessRead {
                 worker,
                 token_pid: None,
@@ -465,14 +566,20 @@ impl Sim {
     }
 
     pub fn assert_quiet(&self) {
-        for s in [
-            Signal::HolderStale,
-            Signal::RenewalAfterLostLiveness,
-            Signal::RenewalOverdue,
-            Signal::LeaseWithoutTtl,
-            Signal::HeldTooLong,
-        ] {
-            assert_eq!(self.rises(s), 0, "{} rose: {:#?}", s.as_str(), self.lock().transitions);
-        }
+        self.assert_raised(&[]);
+    }
+
+    /// No signal rose but these, which may have.
+    pub fn assert_quiet_but(&self, signals: &[Signal]) {
+        let rose = |s: &&Signal| self.rises(**s) > 0 && !signals.contains(s);
+        let rose: Vec<&Signal> = Signal::ALL.iter().filter(rose).collect();
+        assert!(rose.is_empty(), "{rose:?}: {:#?}", self.lock().transitions);
+    }
+
+    /// These signals rose, and no other.
+    pub fn assert_raised(&self, signals: &[Signal]) {
+        let rose: Vec<Signal> =
+            Signal::ALL.iter().copied().filter(|s| self.rises(*s) > 0).collect();
+        assert_eq!(rose, signals, "{:#?}", self.lock().transitions);
     }
 }

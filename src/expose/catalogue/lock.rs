@@ -13,21 +13,36 @@ families! { SIGNALS:
     RENEWAL_OVERDUE = Gauge Core "dlock_renewal_overdue" ["store", "lock"]
         "1 when a renewal that should have come by this lock's habit did not come. 0 when judged and not so; absent when \
          it cannot be judged.";
+    LEASE_LAPSES_IN_USE = Gauge Full "dlock_lease_lapses_in_use" ["store", "lock"]
+        "1 when three of the lock's last five leases ran out and it was taken again within two polls, or ran out under a \
+         holder. 0 when judged and not so; absent when it cannot be judged.";
     LEASE_WITHOUT_TTL = Gauge Core "dlock_lease_without_ttl" ["store", "lock"]
         "1 when the key has no expiry although locks of its kind have one: nothing frees it if its holder dies. 0 when \
          judged and not so; absent when it cannot be judged.";
     REPLICA_DIVERGED = Gauge Full "dlock_replica_diverged" ["store", "lock"]
         "1 when a replica shows another owner, expiry or presence of the key than its primary, confirmed by a second \
          look. 0 when judged and not so; absent when it cannot be judged.";
+    HOLDER_UNEXPECTED = Gauge Full "dlock_holder_unexpected" ["store", "lock"]
+        "1 when a holder is not among the lock's configured workers. 0 when judged and not so; absent for locks without \
+         such a list and for holders without a name.";
     HELD_TOO_LONG = Gauge Full "dlock_held_too_long" ["store", "lock"]
         "1 when the present tenure is longer than max_hold, or than what was learned for this lock. 0 when judged and \
          not so; absent when it cannot be judged.";
     LEASE_SHORTER_THAN_STALL = Gauge Full "dlock_lease_shorter_than_stall" ["store", "lock"]
         "1 when the holder's worst stall, by its lower bound, was longer than the lock's stall budget: the lease can run \
          out while the holder is paused. 0 when judged and not so; absent when it cannot be judged.";
+    LEASE_ABSURD = Gauge Full "dlock_lease_absurd" ["store", "lock"]
+        "1 when far more of the lease remains than a lease of this lock has, or what remains grows with each renewal. 0 \
+         when judged and not so; absent when it cannot be judged.";
+    HOLD_COUNT_CREEP = Gauge Full "dlock_hold_count_creep" ["store", "lock"]
+        "1 when the lowest hold count of three successive lease lengths rose each time within one tenure. 0 when judged \
+         and not so; absent when it cannot be judged.";
     UNHELD = Gauge Full "dlock_unheld" ["store", "lock"]
-        "1 when a lock that the config expects to be always held is free for longer than its lease and two polls. 0 when \
-         judged and not so; absent for other locks.";
+        "1 when a lock that the config expects to be always held is free for longer than its lease and two polls, or a \
+         lock is free although somebody waits for it. 0 when judged and not so; absent for other locks.";
+    SHAPE_UNEXPECTED = Gauge Full "dlock_shape_unexpected" ["store", "lock"]
+        "1 when the key is of another type or coarse shape than the config says, or in three reads than it was. 0 when \
+         judged and not so; absent when it cannot be judged.";
 }
 
 families! { LOCKS:
@@ -98,6 +113,21 @@ families! { LOCKS:
         "99th percentile of ended tenures in seconds. Absent before 20 of them.";
     FREE_SECONDS = Counter Full "dlock_lock_free_seconds_total" ["store", "lock"]
         "Time that the lock was free, in seconds on the exporter's monotonic clock.";
+    TOKEN_ISSUED = Gauge Full "dlock_fencing_token_issued" ["store", "lock"]
+        "Last fencing token issued for the lock: by its configured source, else by the library's own counter. Absent \
+         where nothing tells.";
+    TOKEN_ACCEPTED = Gauge Full "dlock_fencing_token_accepted" ["store", "lock", "resource"]
+        "Largest fencing token that the resource accepted, as it tells.";
+    FENCING_REGRESSIONS = Counter Full "dlock_fencing_regressions_total" ["store", "lock", "resource"]
+        "How often the token that the resource accepted fell to a smaller one, in two reads in a row; with an empty \
+         resource, how often the last token issued went down or vanished.";
+    FENCING_REJECTIONS = Counter Full "dlock_fencing_rejections_total" ["store", "lock", "resource"]
+        "Writes that the resource refused because their token was old, since the exporter first read its count.";
+    EFFECTS = Counter Full "dlock_effects_total" ["store", "lock", "resource"]
+        "Side effects on the resource, since the exporter first read its count.";
+    EFFECT_DUPLICATES = Counter Full "dlock_effect_duplicates_total" ["store", "lock", "resource"]
+        "Side effects beyond one for each logical request, in two reads in a row, since the exporter first read the \
+         counts. Absent where requests are not counted.";
     REPLICA_LOCK_DIVERGED = Gauge Full "dlock_replica_lock_diverged" ["store", "lock", "addr", "kind"]
         "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry, \
          expired_by_clock. Absent otherwise.";

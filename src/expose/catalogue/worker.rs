@@ -5,7 +5,7 @@ use super::families;
 
 families! { WORKERS:
     ALIVE = Gauge Core "dlock_worker_alive" ["worker", "source"]
-        "Whether this source says that the worker is alive: 1 or 0; source process or heartbeat. Absent where this \
+        "Whether this source says that the worker is alive: 1 or 0; source process, heartbeat or list. Absent where this \
          exporter never saw the worker by that source.";
     LOST = Gauge Core "dlock_worker_lost_seconds" ["worker", "source"]
         "Since this source lost the worker, in seconds on the exporter's monotonic clock. Absent unless lost.";
@@ -16,6 +16,8 @@ families! { WORKERS:
          grow while the source cannot be read.";
     FROZEN_AFTER = Gauge Core "dlock_worker_heartbeat_frozen_after_seconds" ["worker"]
         "Heartbeat age in seconds above which the worker counts as frozen: configured, or derived from its usual beat.";
+    CLAIM_INFO = Gauge Core "dlock_worker_claim_info" ["worker", "store", "lock"]
+        "1 for each lock that the worker itself says it holds. Absent once that was not read for three intervals.";
     COVERAGE_LOST = Gauge Core "dlock_worker_coverage_lost" ["worker", "aspect", "reason"]
         "1 for each aspect of the worker that is configured and cannot be judged now, with the reason; absent otherwise. \
          Aspects: process, threads, cgroup, pressure, jvm, heartbeat, stall_resolution (sampled less often than \

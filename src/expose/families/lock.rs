@@ -1,6 +1,7 @@
 //! Series of one lock. A lock that is to have no series gets none, and one that was not read lately only what it is that
 //! cannot be judged.
 
+use super::resources;
 use crate::config::SeriesTier;
 use crate::expose::catalogue::{Family, lock as cat, store};
 use crate::expose::sheet::{Sheet, Tiered, flag};
@@ -30,6 +31,7 @@ pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
     add_lease(&mut sheet, store, lock);
     add_counters(&mut sheet, store, lock);
     add_signals(&mut sheet, store, lock);
+    resources::add(&mut sheet, store, lock);
     for (addr, kind) in &lock.divergences {
         let labels = [store, &lock.name, addr, kind.as_str()];
         sheet.add(&cat::REPLICA_LOCK_DIVERGED, labels, 1.0);
@@ -60,7 +62,7 @@ fn add_holders(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         Some(true) => {}
     }
     // A value that names no owner is still somebody's lock.
-    sheet.add(&cat::HOLDERS, at, lock.holders.len().max(1) as f64);
+    sheet.add(&cat::HOLDERS, at, (lock.holders.len() as u64 + lock.holders_beyond).max(1) as f64);
     let count = lock.holders.iter().map(|h| h.count).max().unwrap_or(1);
     sheet.add(&cat::REENTRANCY, at, count as f64);
     if lock.holders.is_empty() {
@@ -138,11 +140,16 @@ fn signal_family(signal: Signal) -> &'static Family<2> {
         Signal::RenewalAfterLostLiveness => &cat::RENEWAL_AFTER_LOST_LIVENESS,
         Signal::HolderStale => &cat::HOLDER_STALE,
         Signal::RenewalOverdue => &cat::RENEWAL_OVERDUE,
+        Signal::LeaseLapsesInUse => &cat::LEASE_LAPSES_IN_USE,
         Signal::LeaseWithoutTtl => &cat::LEASE_WITHOUT_TTL,
         Signal::ReplicaDiverged => &cat::REPLICA_DIVERGED,
+        Signal::HolderUnexpected => &cat::HOLDER_UNEXPECTED,
         Signal::HeldTooLong => &cat::HELD_TOO_LONG,
         Signal::LeaseShorterThanStall => &cat::LEASE_SHORTER_THAN_STALL,
+        Signal::LeaseAbsurd => &cat::LEASE_ABSURD,
+        Signal::HoldCountCreep => &cat::HOLD_COUNT_CREEP,
         Signal::Unheld => &cat::UNHELD,
+        Signal::ShapeUnexpected => &cat::SHAPE_UNEXPECTED,
     }
 }
 

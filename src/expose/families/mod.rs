@@ -5,6 +5,7 @@ mod clock;
 mod exporter;
 mod host;
 mod lock;
+mod resources;
 mod store;
 mod worker;
 

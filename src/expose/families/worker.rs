@@ -22,6 +22,9 @@ pub fn add(sheet: &mut Sheet, worker: &WorkerView) {
     sheet.add_some(&cat::HEARTBEATS, [name], worker.heartbeats.map(|n| n as f64));
     sheet.add_some(&cat::HEARTBEAT_AGE, [name], worker.heartbeat_age_seconds);
     sheet.add_some(&cat::FROZEN_AFTER, [name], worker.frozen_after_seconds);
+    for (store, lock) in &worker.claims {
+        sheet.add(&cat::CLAIM_INFO, [name, store, lock], 1.0);
+    }
     for (aspect, reason) in &worker.coverage_lost {
         sheet.add(&cat::COVERAGE_LOST, [name, aspect, reason], 1.0);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::host::Stalls;
+use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
 use crate::expose::standing;
@@ -30,6 +31,8 @@ pub(super) struct Lock<'a> {
     replicas_diverged: Vec<Divergence<'a>>,
     coverage_lost: Vec<Coverage>,
     cannot_be_judged: Vec<Coverage>,
+    fencing: Option<Fencing<'a>>,
+    effects: Vec<Effects<'a>>,
     counts: Counts,
     transitions: Vec<Transition<'a>>,
 }
@@ -141,6 +144,8 @@ pub(super) fn describe<'a>(
             renewals_after_lost_liveness: lock.counts.renewals_after_lost_liveness,
             ends: ends(&lock.counts.ends),
         },
+        fencing: describe_fencing(&lock.told, fresh),
+        effects: describe_effects(&lock.told),
         transitions: lock
             .transitions
             .iter()

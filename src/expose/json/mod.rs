@@ -3,6 +3,7 @@
 mod clock;
 mod host;
 mod lock;
+mod resources;
 mod store;
 mod worker;
 

@@ -39,6 +39,13 @@ pub(super) struct WholeWorker<'a> {
     cgroup: Option<Cgroup<'a>>,
     jvm: Option<Jvm<'a>>,
     skew_bound_seconds: BTreeMap<&'a str, f64>,
+    claims: Vec<Claim<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Claim<'a> {
+    store: &'a str,
+    lock: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -103,5 +110,6 @@ pub(super) fn describe_whole_worker(view: &WorkerView) -> WholeWorker<'_> {
         cgroup: host.and_then(|h| h.cgroup.as_ref()).map(Cgroup::of),
         jvm: host.and_then(|h| h.jvm.as_ref()).map(Jvm::of),
         skew_bound_seconds: view.skew_bounds.iter().map(|(s, bound)| (&**s, *bound)).collect(),
+        claims: view.claims.iter().map(|(store, lock)| Claim { store, lock }).collect(),
     }
 }

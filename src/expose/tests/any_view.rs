@@ -37,7 +37,16 @@ fn holder() -> impl Strategy<Value = HolderView> {
         worker,
         fingerprint: "0123456789ab".into(),
         count,
+        mode: Mode::Exclusive,
         liveness,
+        lost_seconds: None,
+        remaining_seconds: None,
+        held_seconds: 0.0,
+        renewal_age_seconds: None,
+        taken_at: None,
+        host: None,
+        pid: None,
+        beat_age_seconds: None,
     })
 }
 
@@ -74,6 +83,9 @@ fn lock() -> impl Strategy<Value = LockView> {
             fresh,
             held,
             holders,
+            holders_beyond: 0,
+            limit: None,
+            waiters: None,
             previous,
             held_seconds: n[0],
             held_since_timestamp: n[1],
@@ -105,6 +117,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             token_host: None,
             token_pid: None,
             beat_age_seconds: n[12],
+            told: ToldView::default(),
             transitions: Vec::new(),
         }
     })

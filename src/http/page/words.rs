@@ -8,11 +8,16 @@ pub fn signal(signal: Signal) -> &'static str {
         Signal::RenewalAfterLostLiveness => "still renewed although its holder lost liveness",
         Signal::HolderStale => "its holder lost liveness and still owns it",
         Signal::RenewalOverdue => "a renewal that should have come did not",
+        Signal::LeaseLapsesInUse => "its leases run out while it is in use",
         Signal::LeaseWithoutTtl => "has no expiry: nothing frees it",
         Signal::ReplicaDiverged => "a replica shows something else",
+        Signal::HolderUnexpected => "held by somebody whom the config does not expect",
         Signal::HeldTooLong => "held longer than it should be",
         Signal::LeaseShorterThanStall => "its holder stalled for longer than the lease survives",
+        Signal::LeaseAbsurd => "its lease is absurdly long, or grows",
+        Signal::HoldCountCreep => "its hold count grows and grows",
         Signal::Unheld => "nobody holds it although somebody should",
+        Signal::ShapeUnexpected => "its key is of another type or shape",
     }
 }
 
@@ -30,18 +35,38 @@ pub fn meaning(signal: Signal) -> &'static str {
         Signal::RenewalOverdue => {
             "By its habit a renewal should have come and did not: the lease may run out under its holder."
         }
+        Signal::LeaseLapsesInUse => {
+            "Three of its last five leases ran out and it was taken again at once, or they ran out under a holder: the \
+             lease is too short for the work, or nothing renews it."
+        }
         Signal::LeaseWithoutTtl => {
             "The key has no expiry: if its holder dies, nobody gets the lock."
         }
         Signal::ReplicaDiverged => {
             "A replica shows another owner or expiry: a failover now would break the lock."
         }
+        Signal::HolderUnexpected => {
+            "Its holder is not among the lock's `workers` in the config: another deployment, or another service with \
+             the same key."
+        }
         Signal::HeldTooLong => "Held longer than `max_hold`, or far longer than ever before.",
         Signal::LeaseShorterThanStall => {
             "Its holder was kept from running for longer than the lease leaves room for: another such stall, and the \
              lease runs out while it still works."
         }
-        Signal::Unheld => "It is expected to be always held, and is free for too long.",
+        Signal::LeaseAbsurd => {
+            "Far more of the lease remains than a lease of this lock has: a wrong unit, a clock that stepped, or an \
+             extension that adds up. If its holder dies, nobody gets the lock for as long."
+        }
+        Signal::HoldCountCreep => {
+            "Its holder takes it again and again without letting go as often: it will not be free when the work is done."
+        }
+        Signal::Unheld => {
+            "It is expected to be always held, or somebody waits for it, and it is free for too long."
+        }
+        Signal::ShapeUnexpected => {
+            "The key holds another type or kind of value than it did, or than the config says: two libraries may share it."
+        }
     }
 }
 

@@ -26,12 +26,13 @@ pub use resp::resp;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("chrony", chrony),
     ("hsperfdata", hsperfdata),
     ("cgroup", cgroup),
     ("taskstats", taskstats),
     ("resp", resp),
+    ("format", crate::format::fuzzing::format),
 ];
 
 /// A datagram in answer to a request for chronyd's tracking data.

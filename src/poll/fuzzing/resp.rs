@@ -3,7 +3,10 @@
 
 use redis::Value;
 
+use crate::config::LockRules;
+use crate::poll::redis::batch::Form;
 use crate::poll::redis::codec::{Item, Scanner, Walk};
+use crate::poll::redis::collection;
 
 /// Any bytes from a server.
 pub fn resp(bytes: &[u8]) {
@@ -34,11 +37,28 @@ pub fn resp(bytes: &[u8]) {
     let mut raw = Walk::new(frame);
     assert_eq!(raw.raw(), Some(frame));
     assert_eq!(raw.rest(), 0);
+    collections(frame);
     if is_read
         && let Ok(value) = redis::parse_redis_value(frame)
         && is_plain(&value)
     {
         assert!(agrees(&mut Walk::new(frame), &value, |_| true), "{value:?} of {frame:?}");
+    }
+}
+
+/// A frame as the reply that holds a whole value: opened as a whole or not at all, and decoded to no more than is in it.
+fn collections(frame: &[u8]) {
+    for form in Form::ALL {
+        let len = collection::len(form, frame);
+        let Some(opened) = collection::open(form, frame) else { continue };
+        let count = len.unwrap_or(0);
+        // Formats are never asked about more.
+        if count > 64 {
+            continue;
+        }
+        let decoded = opened.decode(b"lock", &LockRules::default());
+        assert!(decoded.holders.len() <= count, "{} of {count}", decoded.holders.len());
+        assert!(decoded.holders.iter().all(|h| h.owner.token.bytes().len() <= frame.len()));
     }
 }
 

@@ -83,6 +83,13 @@ impl Abilities {
         self.known.entry(command).or_insert(Ability::Works);
     }
 
+    /// Notes that it works, whatever was known of it.
+    pub fn serves(&mut self, command: &'static str) {
+        if self.of(command) != Ability::Works {
+            self.set(command, Ability::Works);
+        }
+    }
+
     /// Forgets everything when another process answers than before, but for what this connection has just found out.
     pub fn serve(&mut self, run_id: Option<&str>) {
         if self.run_id.is_some() && self.run_id.as_deref() != run_id {

@@ -12,8 +12,8 @@ use crate::observe::{Role, ServerTime};
 pub const BATCH: usize = 50;
 /// Bytes of a string that are read of a long value.
 pub const HEAD: usize = 512;
-/// Fields of a hash that is still read; a lock has a handful of owners.
-pub const MAX_FIELDS: usize = 64;
+/// Elements of a hash, set or sorted set that is still read; a lock has a handful of owners.
+pub const MAX_ELEMENTS: usize = 64;
 
 /// How a key is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +24,10 @@ pub enum Form {
     Long,
     /// A small hash: `HGETALL`.
     Hash,
+    /// A small sorted set: `ZRANGE`.
+    Zset,
+    /// A small set: `SMEMBERS`.
+    Set,
     /// Any other type: only that it is there, and its expiry.
     Opaque,
     /// Not readable at present; the batch reads nothing but when that is.
@@ -32,7 +36,13 @@ pub enum Form {
 
 impl Form {
     /// All forms.
-    pub const ALL: [Form; 5] = [Form::Text, Form::Long, Form::Hash, Form::Opaque, Form::Denied];
+    pub const ALL: [Form; 7] =
+        [Form::Text, Form::Long, Form::Hash, Form::Zset, Form::Set, Form::Opaque, Form::Denied];
+
+    /// Whether it is read whole, and may be larger than its number of elements tells.
+    pub fn is_collection(self) -> bool {
+        matches!(self, Form::Hash | Form::Zset | Form::Set)
+    }
 
     /// Commands that come once for each key, besides the expiry.
     fn columns(self) -> &'static [&'static str] {
@@ -40,6 +50,8 @@ impl Form {
             Form::Text | Form::Denied => &[],
             Form::Long => &["STRLEN", "GETRANGE"],
             Form::Hash => &["HGETALL"],
+            Form::Zset => &["ZRANGE"],
+            Form::Set => &["SMEMBERS"],
             Form::Opaque => &["TYPE"],
         }
     }
@@ -107,6 +119,8 @@ where
         for key in keys.clone() {
             match *column {
                 "GETRANGE" => add(&[b"GETRANGE", key, b"0", b"511"]),
+                // One more than is read: what has grown shows itself. This form of the command is as old as sorted sets.
+                "ZRANGE" => add(&[b"ZRANGE", key, b"0", b"64", b"WITHSCORES"]),
                 name => add(&[name.as_bytes(), key]),
             }
         }
@@ -208,59 +222,4 @@ pub fn open<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NEW: Dialect = Dialect { absolute: true, role: true, multi: true };
-
-    #[test]
-    fn a_batch_is_one_transaction() {
-        let keys: [&[u8]; 2] = [b"a", b"b"];
-        let packed = pack(Form::Text, NEW, keys.into_iter());
-        let text = String::from_utf8(packed.bytes).unwrap();
-        let words: Vec<&str> = text.split("\r\n").filter(|w| !w.starts_with(['*', '$'])).collect();
-        assert_eq!(
-            words.join(" ").trim(),
-            "MULTI TIME MGET a b PEXPIRETIME a PEXPIRETIME b ROLE EXEC"
-        );
-        assert_eq!(packed.replies, 7);
-        let plain = Dialect { multi: false, ..NEW };
-        let packed = pack(Form::Text, plain, keys.into_iter());
-        let text = String::from_utf8(packed.bytes).unwrap();
-        assert!(!text.contains("MULTI") && !text.contains("EXEC\r"), "{text}");
-        assert_eq!((packed.replies, text.matches("TIME\r").count()), (6, 4), "TIME after it too");
-        let old = pack(
-            Form::Long,
-            Dialect { absolute: false, role: false, multi: true },
-            keys.into_iter(),
-        );
-        assert_eq!(old.replies, 2 + 6 + 1 + 1);
-    }
-
-    #[test]
-    fn replies_are_traced_to_their_keys() {
-        let at = |form, i| member_of(form, 2, i);
-        assert_eq!(
-            [at(Form::Text, 2), at(Form::Text, 3), at(Form::Text, 4), at(Form::Text, 5)],
-            [None, Some(0), Some(1), None]
-        );
-        assert_eq!(
-            [at(Form::Long, 1), at(Form::Long, 2), at(Form::Long, 7), at(Form::Long, 8)],
-            [None, Some(0), Some(1), None]
-        );
-        assert_eq!(at(Form::Denied, 2), None);
-    }
-
-    #[test]
-    fn a_reply_is_opened_by_columns() {
-        let frame = b"*7\r\n*2\r\n$1\r\n5\r\n$1\r\n7\r\n:3\r\n-WRONGTYPE\r\n$1\r\nx\r\n-WRONGTYPE\r\n:-1\r\n:9\r\n";
-        let dialect = Dialect { absolute: true, role: false, multi: true };
-        let mut expiries = Vec::new();
-        let mut exec = open(Form::Long, dialect, 2, Walk::new(frame), &mut expiries).unwrap();
-        assert_eq!((exec.time, exec.role), (ServerTime(5_000_007), Role::Unknown));
-        assert_eq!(expiries, [Some(-1), Some(9)]);
-        assert_eq!((exec.values.int(), exec.heads.bytes()), (Some(3), Some(&b"x"[..])));
-        assert!(open(Form::Text, dialect, 2, Walk::new(frame), &mut expiries).is_err());
-        assert!(open(Form::Hash, NEW, 3, Walk::new(frame), &mut expiries).is_err());
-    }
-}
+mod tests;

@@ -98,6 +98,8 @@ fn command(form: Form, count: usize, index: usize, dialect: Dialect) -> &'static
         (Form::Long, 0) => "strlen",
         (Form::Long, 1) => "getrange",
         (Form::Hash, 0) => "hgetall",
+        (Form::Zset, 0) => "zrange",
+        (Form::Set, 0) => "smembers",
         (Form::Opaque, 0) => "type",
         _ if dialect.absolute => "pexpiretime",
         _ => "pttl",

@@ -46,6 +46,8 @@ impl Context {
 #[derive(Clone, Default)]
 pub(super) struct Links {
     pub primary: Option<mpsc::Sender<Request>>,
+    /// Where it is.
+    pub primary_at: Option<Arc<str>>,
     pub all: Vec<mpsc::Sender<Request>>,
     /// Why there is no primary.
     pub why: Option<FailReason>,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::glob;
 use crate::config::{LockConfig, LockKeys, LockRules, NameTemplate, Pattern};
+use crate::format;
 use crate::observe::lock::KeyWatched;
 use crate::observe::{KeyId, Observation, StoreId, label};
 
@@ -100,7 +101,8 @@ impl Keys {
 
     /// A key that SCAN saw; watched from now on if it is new, is a lock of some entry and fits.
     pub fn offer(&mut self, key: &[u8]) -> Option<Observation> {
-        if self.by_key.contains_key(key) {
+        // What a library keeps beside a lock is no lock, and is not missed; who names its key wants it all the same.
+        if self.by_key.contains_key(key) || format::is_companion(key) {
             return None;
         }
         let (entry, name, max_locks) = self.entries.iter().enumerate().find_map(|(i, e)| {

@@ -2,17 +2,22 @@
 //! single reads are served in between.
 //!
 //! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`).
-//! * `node`: connects and reconnects; `session`: what is done over a connection, and when.
-//! * `sweep` with `slot`, `groups`, `batch`, `typing`, `refusal`, `memory`: how keys are read.
+//! * `node`: connects and reconnects; `session`, `after`: what is done over a connection, and when.
+//! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `refusal`, `memory`: how keys are read.
+//! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
 //! * `facts`, `scan`, `parts`: the other reads.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
 //! Nothing here judges a lock, and no command that could write is ever sent.
 
 mod ability;
-mod batch;
+mod after;
+mod asked;
+pub(in crate::poll) mod batch;
+mod beside;
 mod blame;
 pub mod codec;
+pub(in crate::poll) mod collection;
 mod conn;
 mod context;
 mod dial;
@@ -32,6 +37,7 @@ mod pace;
 mod pack;
 mod parts;
 mod refusal;
+pub mod registry;
 mod role;
 mod scan;
 mod session;

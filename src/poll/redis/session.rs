@@ -12,14 +12,14 @@ use tracing::warn;
 use super::ability::{Ability, RETRY_REFUSED};
 use super::conn::Conn;
 use super::facts::FactsReader;
-use super::messages::{End, Report, Request, Seen};
+use super::messages::{End, Report, Request};
 use super::pace::Sweep;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use super::scan::Page;
 use super::task::NodeTask;
 use crate::clock;
-use crate::observe::node::{FailReason, SweepDone};
-use crate::observe::{BatchRead, KeyId, Mono, Observation, Span};
+use crate::observe::node::FailReason;
+use crate::observe::{BatchRead, KeyId, Mono, Observation};
 
 /// Keys that wait for their instant, at most.
 const MAX_TIMED: usize = 4096;
@@ -32,14 +32,14 @@ type PartsJob = (Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFaile
 
 /// A usable connection.
 pub struct Session<'a> {
-    task: &'a mut NodeTask,
-    conn: Conn,
-    reader: FactsReader,
+    pub(super) task: &'a mut NodeTask,
+    pub(super) conn: Conn,
+    pub(super) reader: FactsReader,
     timed: BTreeMap<Mono, Vec<KeyId>>,
     timed_keys: usize,
     parts: VecDeque<PartsJob>,
-    facts_wanted: bool,
-    sweep: Option<Sweep>,
+    pub(super) facts_wanted: bool,
+    pub(super) sweep: Option<Sweep>,
     next_sweep: Mono,
     /// The first sweep is not spread out.
     first: bool,
@@ -48,6 +48,7 @@ pub struct Session<'a> {
 impl<'a> Session<'a> {
     /// Takes over a fresh connection.
     pub fn new(task: &'a mut NodeTask, conn: Conn, reader: FactsReader) -> Self {
+        task.beside.rest();
         Self {
             task,
             conn,
@@ -83,7 +84,7 @@ impl<'a> Session<'a> {
             return self.serve_parts(requests, reply).await;
         }
         if self.facts_wanted {
-            return self.read_facts().await;
+            return self.read_facts().await.map(|_| ());
         }
         if self.task.keys.has_changed().unwrap_or(false) {
             let list = self.task.keys.borrow_and_update().clone();
@@ -97,6 +98,9 @@ impl<'a> Session<'a> {
         }
         if self.sweep.as_ref().is_some_and(|s| s.due() <= now) {
             return self.sweep_step().await;
+        }
+        if self.task.beside.is_due() {
+            return self.read_beside().await;
         }
         if self.scan_due().is_some_and(|due| due <= now) {
             return self.scan().await;
@@ -142,31 +146,6 @@ impl<'a> Session<'a> {
         let reads = sweeper.run(&mut self.conn, &mut self.task.abilities, batch).await?;
         sweep.busy += clock::mono().since(begun);
         self.tell(reads).await
-    }
-
-    async fn end_sweep(&mut self) -> Result<(), End> {
-        let Some(sweep) = self.sweep.take() else { return Ok(()) };
-        let facts_begun = clock::mono();
-        self.read_facts().await?;
-        let done = clock::mono();
-        let span = Span { sent: sweep.begun, done };
-        let busy = sweep.busy + done.since(facts_begun);
-        let node = self.task.node.clone();
-        self.task.send(Observation::SweepDone(SweepDone { node, span, busy })).await?;
-        self.task.succeeded(span, busy).await?;
-        let gone = self.task.sweeper.take_gone();
-        if !gone.is_empty() && self.task.scans.load(Ordering::Relaxed) {
-            self.task.report(Report::Gone(gone)).await?;
-        }
-        Ok(())
-    }
-
-    async fn read_facts(&mut self) -> Result<(), End> {
-        self.facts_wanted = false;
-        let facts = self.reader.read(&mut self.conn, &mut self.task.abilities).await?;
-        let addr = self.task.node.addr.clone();
-        self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
-        self.task.send(Observation::Node(Box::new(facts))).await
     }
 
     async fn serve_timed(&mut self, now: Mono) -> Result<(), End> {

@@ -4,15 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::batch::{Form, HEAD, MAX_FIELDS};
+use super::batch::{Form, HEAD, MAX_ELEMENTS};
+use super::beside::Refused;
 use super::codec::{Item, Walk};
+use super::collection;
 use super::keys::WatchedKey;
 use crate::format::{self, Raw};
 use crate::observe::lock::{Shape, Unreadable};
 use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime, Span};
 
-/// Bytes of a hash that is still read; its length says nothing of the size of its values.
-pub const MAX_HASH: usize = 64 << 10;
+/// Bytes of a hash, set or sorted set that is still read; its length says nothing of the size of its elements.
+pub const MAX_COLLECTION: usize = 64 << 10;
 
 /// Two expiries made of `TIME` + `PTTL` this far apart are the same one: both are rounded to a millisecond.
 const SAME_EXPIRY_MICROS: i64 = 2_000;
@@ -29,10 +31,18 @@ pub struct Slot {
     pub strikes: u8,
     /// It was a string longer than [`HEAD`] once, and is never fetched whole again.
     pub long: bool,
-    /// It was a hash of more than [`MAX_HASH`] bytes, and is not read again until it went away.
+    /// It was a value of more than [`MAX_COLLECTION`] bytes, and is not read again until it went away.
     pub huge: bool,
+    /// Since when it is known to have too many elements to be read; it is counted again now and then.
+    pub crowded: Option<Mono>,
     /// Why it cannot be read, and since when.
     pub denied: Option<(Unreadable, Mono)>,
+    /// The last read said that it is there.
+    pub is_there: bool,
+    /// Its format has more to tell in other keys.
+    pub has_companions: bool,
+    /// Which of those were refused.
+    pub refused_beside: Refused,
     /// Since when every read has said that there is no such key.
     pub absent_since: Option<Mono>,
     cache: Option<Cached>,
@@ -78,7 +88,11 @@ impl Slot {
             strikes: 0,
             long: false,
             huge: false,
+            crowded: None,
             denied: None,
+            is_there: false,
+            has_companions: false,
+            refused_beside: Refused::default(),
             absent_since: None,
             cache: None,
         }
@@ -101,7 +115,7 @@ impl Slot {
                 if let Some(cache) = &mut self.cache {
                     cache.expiry = None;
                 }
-                // A hash too large to be read may come back as a lock.
+                // A value too large to be read may come back as a lock.
                 match form {
                     Form::Opaque => Outcome::Moved(Found::Absent, Form::Text),
                     _ => Outcome::Found(Found::Absent),
@@ -120,13 +134,10 @@ impl Slot {
         stamp: Stamp,
     ) -> Option<Outcome> {
         // Both walks move on by one element whatever it is, or the next key would read this one's.
-        let raw = match form {
-            Form::Hash => value.raw()?,
-            _ => &[],
-        };
-        let item = match form {
-            Form::Hash => Walk::new(raw).next()?,
-            _ => value.next()?,
+        let raw = if form.is_collection() { value.raw()? } else { &[] };
+        let item = match form.is_collection() {
+            true => Walk::new(raw).next()?,
+            false => value.next()?,
         };
         let head = match form {
             Form::Long => Some(head.next()?),
@@ -141,7 +152,7 @@ impl Slot {
         let found = match (form, item, head) {
             (Form::Text, Item::Bulk(bytes), _) => {
                 let cut = bytes.get(..HEAD).unwrap_or(bytes);
-                let found = self.string(form, cut, bytes.len(), expiry, stamp);
+                let found = self.string(form, cut, bytes.len(), expiry, stamp)?;
                 if bytes.len() > HEAD {
                     self.long = true;
                     return Some(Outcome::Moved(found, Form::Long));
@@ -149,19 +160,31 @@ impl Slot {
                 found
             }
             (Form::Long, Item::Int(len), Some(Item::Bulk(bytes))) => {
-                self.string(form, bytes, usize::try_from(len).ok()?, expiry, stamp)
+                self.string(form, bytes, usize::try_from(len).ok()?, expiry, stamp)?
             }
-            (Form::Hash, Item::Many(n), _) if n / 2 > MAX_FIELDS || raw.len() > MAX_HASH => {
-                self.huge |= raw.len() > MAX_HASH;
-                let found = self.opaque(b"hash", Shape::Hash, expiry, stamp);
-                return Some(Outcome::Moved(found, Form::Opaque));
+            (form, Item::Many(_), _) if form.is_collection() => {
+                let len = collection::len(form, raw)?;
+                if len == 0 {
+                    // It came after its value was read and before its expiry was; MGET says nil then, as below.
+                    return Some(Outcome::Retype);
+                }
+                if len > MAX_ELEMENTS || raw.len() > MAX_COLLECTION {
+                    self.huge |= raw.len() > MAX_COLLECTION;
+                    let (kind, shape) = collection::kind(form);
+                    let found = self.opaque(kind, shape, expiry, stamp)?;
+                    return Some(Outcome::Moved(found, Form::Opaque));
+                }
+                self.collection(form, raw, expiry, stamp)?
             }
-            (Form::Hash, Item::Many(n), _) if n > 0 => self.hash(raw, expiry, stamp)?,
-            // It came after its value was read and before its expiry was; MGET says nil then, as below.
-            (Form::Hash, Item::Many(_), _) => return Some(Outcome::Retype),
             (Form::Opaque, Item::Simple(b"string" | b"none"), _) => return Some(Outcome::Retype),
+            // Not one that was counted or was too large: it was of another type until now.
+            (Form::Opaque, Item::Simple(b"hash" | b"zset" | b"set"), _)
+                if !self.huge && self.crowded.is_none() =>
+            {
+                return Some(Outcome::Retype);
+            }
             (Form::Opaque, Item::Simple(kind), _) => {
-                self.opaque(kind, shape_of_type(kind), expiry, stamp)
+                self.opaque(kind, collection::shape_of_type(kind), expiry, stamp)?
             }
             // MGET says nil for a key of another type, the others an error.
             (Form::Text, Item::Null, _) => return Some(Outcome::Retype),
@@ -173,6 +196,7 @@ impl Slot {
 
     /// Notes whether the key is there. True each time a found key was away for the whole of `retain`.
     pub fn note_absence(&mut self, read: &Found, span: Span, retain: Duration) -> bool {
+        self.is_there = matches!(read, Found::Present { .. });
         match (read, self.absent_since) {
             (Found::Absent, None) => self.absent_since = Some(span.done),
             (Found::Absent, Some(since)) => {
@@ -186,6 +210,13 @@ impl Slot {
         false
     }
 
+    /// What it showed last, if the last read showed that or that the key is gone; and whether somebody holds it.
+    pub fn last(&self) -> Option<(&Arc<Decoded>, bool)> {
+        let decoded = &self.cache.as_ref()?.decoded;
+        let is_known = self.is_there || self.absent_since.is_some();
+        is_known.then_some((decoded, self.is_there && !decoded.holders.is_empty()))
+    }
+
     fn string(
         &mut self,
         form: Form,
@@ -193,36 +224,30 @@ impl Slot {
         full_len: usize,
         expiry: i64,
         stamp: Stamp,
-    ) -> Found {
+    ) -> Option<Found> {
         // A string is the same value whichever command read it.
         let form = if form == Form::Long { Form::Text } else { form };
-        self.present(form, bytes, full_len, expiry, stamp, |rules| {
-            format::decode(None, Raw::String { bytes, full_len }, rules)
+        let raw = Raw::String { bytes, full_len };
+        self.present(form, bytes, full_len, expiry, stamp, |w| {
+            Some(format::decode(&w.key, raw, &w.rules))
         })
     }
 
-    fn opaque(&mut self, kind: &[u8], shape: Shape, expiry: i64, stamp: Stamp) -> Found {
-        self.present(Form::Opaque, kind, 0, expiry, stamp, |rules| {
-            format::decode(None, Raw::Unread(shape), rules)
+    fn opaque(&mut self, kind: &[u8], shape: Shape, expiry: i64, stamp: Stamp) -> Option<Found> {
+        let raw = Raw::Unread(shape);
+        self.present(Form::Opaque, kind, 0, expiry, stamp, |w| {
+            Some(format::decode(&w.key, raw, &w.rules))
         })
     }
 
-    /// `raw` is the whole reply to HGETALL, in which the fields of an unchanged small hash keep their order.
-    fn hash(&mut self, raw: &[u8], expiry: i64, stamp: Stamp) -> Option<Found> {
-        let mut walk = Walk::new(raw);
-        let count = walk.many()?;
-        let mut fields = Vec::new();
-        let known = self.cache.as_ref().is_some_and(|c| c.form == Form::Hash && c.bytes == raw);
-        if !known {
-            for _ in 0..count / 2 {
-                fields.push((walk.bytes()?, walk.bytes()?));
-            }
-        }
-        Some(self.present(Form::Hash, raw, 0, expiry, stamp, |rules| {
-            format::decode(None, Raw::Hash(&fields), rules)
-        }))
+    /// `raw` is the whole reply, in which the elements of an unchanged small value keep their order.
+    fn collection(&mut self, form: Form, raw: &[u8], expiry: i64, stamp: Stamp) -> Option<Found> {
+        self.present(form, raw, 0, expiry, stamp, |w| {
+            Some(collection::open(form, raw)?.decode(&w.key, &w.rules))
+        })
     }
 
+    /// `None` if it could not be decoded because it is no such value.
     fn present(
         &mut self,
         form: Form,
@@ -230,19 +255,22 @@ impl Slot {
         full_len: usize,
         expiry: i64,
         stamp: Stamp,
-        decode: impl FnOnce(&crate::config::LockRules) -> Decoded,
-    ) -> Found {
+        decode: impl FnOnce(&WatchedKey) -> Option<Decoded>,
+    ) -> Option<Found> {
         let known = self
             .cache
             .take()
             .filter(|c| c.form == form && c.full_len == full_len && c.bytes == bytes);
-        let mut cache = known.unwrap_or_else(|| Cached {
-            bytes: bytes.to_vec(),
-            full_len,
-            form,
-            decoded: Arc::new(decode(&self.watched.rules)),
-            expiry: None,
-        });
+        let mut cache = match known {
+            Some(known) => known,
+            None => Cached {
+                bytes: bytes.to_vec(),
+                full_len,
+                form,
+                decoded: Arc::new(decode(&self.watched)?),
+                expiry: None,
+            },
+        };
         let expiry = match expiry {
             ..0 => None,
             ms if stamp.absolute => Some(ServerTime::from_ms(ms)),
@@ -260,19 +288,9 @@ impl Slot {
         };
         cache.expiry = expiry;
         let value = cache.decoded.clone();
+        self.has_companions = !value.companions.is_empty();
         self.cache = Some(cache);
-        Found::Present { value, expiry: expiry.map_or(Expiry::Never, Expiry::At) }
-    }
-}
-
-/// The shape of a key that is not read, by what `TYPE` says.
-pub fn shape_of_type(kind: &[u8]) -> Shape {
-    match kind {
-        b"hash" => Shape::Hash,
-        b"zset" => Shape::Zset,
-        b"set" => Shape::Set,
-        b"list" => Shape::List,
-        _ => Shape::Other,
+        Some(Found::Present { value, expiry: expiry.map_or(Expiry::Never, Expiry::At) })
     }
 }
 

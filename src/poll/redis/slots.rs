@@ -48,6 +48,16 @@ impl Slots {
         self.slots.get_mut(place as usize)?.as_mut()
     }
 
+    /// Places there are, in use or free.
+    pub fn width(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Does something to each slot.
+    pub fn each(&mut self, change: impl FnMut(&mut Slot)) {
+        self.slots.iter_mut().flatten().for_each(change);
+    }
+
     /// Where a key's slot is.
     pub fn place(&self, id: KeyId) -> Option<u32> {
         self.places.get(&id).copied()

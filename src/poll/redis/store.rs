@@ -85,6 +85,17 @@ impl StoreHandle {
         }
     }
 
+    /// What the config says of the store.
+    pub(super) fn config(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The address of the primary, or why there is none.
+    pub(super) fn primary(&self) -> Result<Arc<str>, FailReason> {
+        let links = self.links.borrow();
+        links.primary_at.clone().ok_or(links.why.unwrap_or(FailReason::NotReady))
+    }
+
     /// Stops polling and waits until all of it has ended. Says nothing to `derive`: whether the store is gone or only
     /// replaced is the caller's to tell.
     pub async fn stop(mut self) {

@@ -274,6 +274,7 @@ impl Supervisor {
         let primary = self.primary.as_ref().and_then(|a| self.nodes.get(a));
         let links = Links {
             primary: primary.map(|n| n.requests.clone()),
+            primary_at: self.primary.clone(),
             all: self.nodes.values().map(|n| n.requests.clone()).collect(),
             why: self.nodes.values().min_by_key(|n| n.rank).and_then(|n| n.why),
         };

@@ -1,7 +1,7 @@
 //! Reads the watched keys of one node: batch by batch in a sweep, or some at once. Decides how each key is read (its
 //! form) and keeps out of the batches what may not be read. Knows no pace and no clock of its own; `node` drives it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tracing::info;
@@ -11,13 +11,16 @@ use super::batch::{self, Dialect, Form};
 use super::blame::{Blame, blame, is_refused};
 use super::conn::Conn;
 use super::failure::Failure;
-use super::groups::{Groups, pack};
+use super::groups::Groups;
 use super::keys::KeyList;
 use super::slot::{Outcome, Slot, Stamp};
 use super::slots::Slots;
 use crate::clock;
 use crate::observe::lock::Unreadable;
 use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, label};
+
+/// How long a value with too many elements to be read is left uncounted; a semaphore's members come and go.
+const RECOUNT: Duration = Duration::from_secs(30);
 
 /// The keys of one node and how they are read.
 pub struct Sweeper {
@@ -103,19 +106,26 @@ impl Sweeper {
         self.retry_refused = true;
     }
 
-    /// The batches of a sweep that begins now; gives what was refused long ago another try.
+    /// The batches of a sweep that begins now; gives what was refused or too large long ago another try.
     pub fn plan(&mut self) -> Vec<(Form, usize)> {
         self.note_memory();
         let now = clock::mono();
         let at_once = std::mem::take(&mut self.retry_refused);
         let due = |since: Mono| at_once || now.since(since) >= RETRY_REFUSED;
+        let again = |slot: &Slot| match slot.form {
+            Some(Form::Denied) => slot.denied.is_some_and(|(_, since)| due(since)),
+            Some(Form::Opaque) => {
+                slot.crowded.is_some_and(|since| at_once || now.since(since) >= RECOUNT)
+            }
+            _ => false,
+        };
         let retried: Vec<u32> = self
             .groups
             .plan()
             .into_iter()
-            .filter(|(form, _)| *form == Form::Denied)
+            .filter(|(form, _)| matches!(form, Form::Denied | Form::Opaque))
             .flat_map(|(form, index)| self.groups.members(form, index).to_vec())
-            .filter(|p| self.slots.get(*p).and_then(|s| s.denied).is_some_and(|d| due(d.1)))
+            .filter(|p| self.slots.get(*p).is_some_and(again))
             .collect();
         for place in retried {
             self.settle(place, None);
@@ -148,59 +158,9 @@ impl Sweeper {
         Ok(reads)
     }
 
-    /// Reads some keys now, whatever their forms; unknown ones are passed over.
-    pub async fn read_keys(
-        &mut self,
-        conn: &mut Conn,
-        abilities: &mut Abilities,
-        ids: &[KeyId],
-    ) -> Result<Vec<BatchRead>, Failure> {
-        let places: Vec<u32> = ids.iter().filter_map(|id| self.slots.place(*id)).collect();
-        self.read_places(conn, abilities, places).await
-    }
-
-    /// Reads the keys at some places now, those of unknown type excepted.
-    pub(super) async fn read_places(
-        &mut self,
-        conn: &mut Conn,
-        abilities: &mut Abilities,
-        places: Vec<u32>,
-    ) -> Result<Vec<BatchRead>, Failure> {
-        let mut forms: BTreeMap<usize, (Form, Vec<u32>)> = BTreeMap::new();
-        for place in places {
-            if let Some(form) = self.slots.get(place).and_then(|s| s.form) {
-                forms.entry(form as usize).or_insert((form, Vec::new())).1.push(place);
-            }
-        }
-        let mut reads = Vec::new();
-        for (form, members) in forms.into_values() {
-            for part in members.chunks(self.groups.limit()) {
-                self.read_part(conn, abilities, form, part.to_vec(), &mut reads).await?;
-            }
-        }
-        Ok(reads)
-    }
-
     /// Keys found by a pattern that were away for the whole retention, once each.
     pub fn take_gone(&mut self) -> Vec<KeyId> {
         std::mem::take(&mut self.gone)
-    }
-
-    async fn read_part(
-        &mut self,
-        conn: &mut Conn,
-        abilities: &mut Abilities,
-        form: Form,
-        part: Vec<u32>,
-        reads: &mut Vec<BatchRead>,
-    ) -> Result<(), Failure> {
-        let packed = pack(form, self.groups.dialect(), &part, &self.slots);
-        let blame = self.transact(conn, form, &part, &packed, reads).await?;
-        self.after(form, abilities);
-        match blame {
-            Some(blame) => self.bisect(conn, abilities, form, part, blame, reads).await,
-            None => Ok(()),
-        }
     }
 
     /// One batch. If the server refused it, says whose fault that was.
@@ -237,6 +197,7 @@ impl Sweeper {
             let read = match slot.read(form, &mut exec.values, &mut exec.heads, expiry, stamp) {
                 Outcome::Found(read) => read,
                 Outcome::Moved(read, form) => {
+                    slot.crowded = (form == Form::Opaque && !slot.huge).then_some(span.done);
                     self.moves.push((*place, Some(form)));
                     read
                 }
@@ -291,6 +252,8 @@ impl Sweeper {
         match form {
             Form::Text => abilities.worked("mget"),
             Form::Hash => abilities.worked("hgetall"),
+            Form::Zset => abilities.worked("zrange"),
+            Form::Set => abilities.worked("smembers"),
             _ => {}
         }
     }

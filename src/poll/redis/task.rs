@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use super::ability::Abilities;
+use super::beside::Beside;
 use super::context::Context;
 use super::failure::Failure;
 use super::keys::KeyList;
@@ -41,6 +42,7 @@ pub struct NodeTask {
     pub(super) abilities: Abilities,
     pub(super) parts: PartReader,
     pub(super) scan: Scan,
+    pub(super) beside: Beside,
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
     pub(super) connections: u64,
@@ -74,6 +76,7 @@ impl NodeTask {
             abilities: Abilities::default(),
             parts: PartReader::default(),
             scan,
+            beside: Beside::default(),
             active: clock::mono(),
             connections: 0,
             outage: None,
@@ -141,6 +144,7 @@ impl NodeTask {
         self.abilities.retry_refused();
         self.sweeper.retry_refused();
         self.parts.retry_refused();
+        self.beside.retry_refused(&mut self.sweeper);
         self.scan.retry();
     }
 

@@ -2,12 +2,13 @@
 //! known to be small. Each question is a plain command: one refused key costs no other one its answer.
 
 use super::ability::Abilities;
-use super::batch::{BATCH, Form, HEAD, MAX_FIELDS};
+use super::batch::{BATCH, Form, HEAD, MAX_ELEMENTS};
 use super::codec::Item;
 use super::conn::Conn;
 use super::failure::{Failure, first_word, is_noperm, is_noperm_command, is_not_ready};
 use super::pack;
 use super::sweep::Sweeper;
+use crate::clock;
 use crate::observe::BatchRead;
 use crate::observe::lock::Unreadable;
 
@@ -15,7 +16,8 @@ use crate::observe::lock::Unreadable;
 enum Answer {
     Kind(Form),
     Text,
-    Hash,
+    /// A hash, set or sorted set, whose elements have to be counted.
+    Counted(Form),
     Length(usize),
     /// It changed its type in between; ask again another time.
     Later,
@@ -43,24 +45,21 @@ impl Sweeper {
         for (place, answer) in places.iter().zip(types) {
             match answer {
                 Answer::Kind(form) => self.settle(*place, Some(form)),
-                Answer::Text => sized.push((*place, "STRLEN")),
-                Answer::Hash if self.slots.get(*place).is_some_and(|s| s.huge) => {
+                Answer::Text => sized.push((*place, Form::Text)),
+                Answer::Counted(_) if self.slots.get(*place).is_some_and(|s| s.huge) => {
                     self.settle(*place, Some(Form::Opaque));
                 }
-                Answer::Hash => sized.push((*place, "HLEN")),
+                Answer::Counted(form) => sized.push((*place, form)),
                 Answer::Length(_) | Answer::Later => self.strike(*place),
                 Answer::Denied(why) => denied.push((*place, why)),
             }
         }
         let asked: Vec<u32> = sized.iter().map(|(place, _)| *place).collect();
-        let command = |i: usize| sized.get(i).map_or("STRLEN", |(_, command)| *command);
+        let command = |i: usize| sized.get(i).map_or("STRLEN", |(_, form)| size_of(*form));
         let lengths = self.ask(conn, abilities, &asked, command).await?;
-        for ((place, command), answer) in sized.iter().zip(lengths) {
+        for ((place, form), answer) in sized.iter().zip(lengths) {
             match answer {
-                Answer::Length(n) if *command == "HLEN" => {
-                    let form = if n > MAX_FIELDS { Form::Opaque } else { Form::Hash };
-                    self.settle(*place, Some(form));
-                }
+                Answer::Length(n) if form.is_collection() => self.settle_counted(*place, *form, n),
                 Answer::Length(n) => self.settle_text(*place, n),
                 Answer::Denied(why) => denied.push((*place, why)),
                 _ => self.strike(*place),
@@ -77,6 +76,14 @@ impl Sweeper {
             slot.long
         });
         self.settle(place, Some(if long { Form::Long } else { Form::Text }));
+    }
+
+    fn settle_counted(&mut self, place: u32, form: Form, len: usize) {
+        let is_crowded = len > MAX_ELEMENTS;
+        if let Some(slot) = self.slots.get_mut(place) {
+            slot.crowded = is_crowded.then(clock::mono);
+        }
+        self.settle(place, Some(if is_crowded { Form::Opaque } else { form }));
     }
 
     async fn ask(
@@ -112,7 +119,9 @@ impl Sweeper {
                 Item::Error(e) if first_word(e) == b"WRONGTYPE" => Answer::Later,
                 Item::Simple(b"none") => Answer::Kind(if long { Form::Long } else { Form::Text }),
                 Item::Simple(b"string") => Answer::Text,
-                Item::Simple(b"hash") => Answer::Hash,
+                Item::Simple(b"hash") => Answer::Counted(Form::Hash),
+                Item::Simple(b"zset") => Answer::Counted(Form::Zset),
+                Item::Simple(b"set") => Answer::Counted(Form::Set),
                 Item::Simple(_) => Answer::Kind(Form::Opaque),
                 Item::Int(n) => Answer::Length(usize::try_from(n).unwrap_or(usize::MAX)),
                 _ => Answer::Denied(Unreadable::Unexpected),
@@ -122,10 +131,22 @@ impl Sweeper {
     }
 }
 
+/// The command that tells the size of a value.
+fn size_of(form: Form) -> &'static str {
+    match form {
+        Form::Hash => "HLEN",
+        Form::Zset => "ZCARD",
+        Form::Set => "SCARD",
+        _ => "STRLEN",
+    }
+}
+
 fn acl_name(command: &str) -> &'static str {
     match command {
         "TYPE" => "type",
         "HLEN" => "hlen",
+        "ZCARD" => "zcard",
+        "SCARD" => "scard",
         _ => "strlen",
     }
 }

@@ -9,6 +9,16 @@ use crate::observe::node::FailReason;
 
 /// The text of a number, string or boolean. A later one of two equal names counts, as in most readers.
 pub fn scalar(document: &[u8], pointer: &str) -> Result<String, (FailReason, String)> {
+    let missing =
+        || (FailReason::Missing, format!("the JSON has nothing at {pointer:?}; check the pointer"));
+    scalar_or_null(document, pointer)?.ok_or_else(missing)
+}
+
+/// The same, and `None` where the document itself says `null`.
+pub fn scalar_or_null(
+    document: &[u8],
+    pointer: &str,
+) -> Result<Option<String>, (FailReason, String)> {
     let steps: Vec<String> = match pointer.strip_prefix('/') {
         Some(rest) => rest.split('/').map(|s| s.replace("~1", "/").replace("~0", "~")).collect(),
         None if pointer.is_empty() => Vec::new(),
@@ -20,7 +30,8 @@ pub fn scalar(document: &[u8], pointer: &str) -> Result<String, (FailReason, Str
     let found =
         Step(&steps).deserialize(&mut reader).and_then(|found| reader.end().map(|()| found));
     match found {
-        Ok(Found::Scalar(text)) => Ok(text),
+        Ok(Found::Scalar(text)) => Ok(Some(text)),
+        Ok(Found::Null) => Ok(None),
         Ok(Found::Nothing) => Err((
             FailReason::Missing,
             format!("the JSON has nothing at {pointer:?}; check the pointer"),
@@ -39,6 +50,7 @@ pub fn scalar(document: &[u8], pointer: &str) -> Result<String, (FailReason, Str
 enum Found {
     Scalar(String),
     Compound,
+    Null,
     Nothing,
 }
 
@@ -89,7 +101,7 @@ impl<'de> Visitor<'de> for Step<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Found, E> {
-        Ok(Found::Nothing)
+        Ok(if self.0.is_empty() { Found::Null } else { Found::Nothing })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
@@ -154,6 +166,8 @@ mod tests {
             assert_eq!(got.as_deref(), want.as_deref(), "{pointer}");
         }
         assert_eq!(scalar(b"17", "").unwrap(), "17");
+        assert_eq!(scalar_or_null(doc, "/n"), Ok(None));
+        assert!(matches!(scalar_or_null(doc, "/n/x"), Err((FailReason::Missing, _))));
     }
 
     #[test]

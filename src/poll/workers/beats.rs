@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::Shared;
 use super::roster::Worker;
@@ -14,27 +13,18 @@ use crate::observe::node::FailReason;
 use crate::observe::worker::Beat;
 use crate::observe::{HeartbeatRead, Observation, Span};
 use crate::poll::lane::{Entry, Inside};
-use crate::poll::part::{PartValue, PartsFailed, PartsReply};
+use crate::poll::part::{self, PartValue, PartsFailed, PartsReply};
 use crate::poll::source::{Filled, failed, file, value};
 
 /// Parts of one batch: large enough to need few, small enough that one does not hold up a sweep of locks.
 const BATCH: usize = 256;
-/// A store's connection has shorter limits of its own; this one is for when it breaks its word.
-pub const STORE_DEADLINE: Duration = Duration::from_secs(10);
-/// From when a read of a file counts as hung.
-const FILE_PATIENCE: Duration = Duration::from_millis(1500);
-/// The same for an HTTP exchange with all its steps.
-const HTTP_PATIENCE: Duration = Duration::from_secs(8);
 
 /// One worker to read, and its way in.
 pub type Entered = (Arc<Worker>, Result<Inside, Duration>);
 
 /// Enters the lane of a worker that is read for itself; `None` while a read is under way.
 pub fn enter(worker: &Arc<Worker>) -> Option<Entered> {
-    let patience = match worker.heartbeat {
-        Some(Filled::File { .. }) => FILE_PATIENCE,
-        _ => HTTP_PATIENCE,
-    };
+    let patience = worker.heartbeat.as_ref().map_or(Duration::ZERO, Filled::patience);
     let entered = match worker.beat_lane.enter(clock::mono(), patience) {
         Entry::Free(inside) => Ok(inside),
         Entry::Stuck(age) => Err(age),
@@ -97,11 +87,7 @@ pub async fn store(
         let filled: Vec<_> = filled.collect();
         let sent = clock::mono();
         let requests = filled.iter().map(|(_, request, _)| (*request).clone()).collect();
-        let reply = timeout(STORE_DEADLINE, shared.parts.read(&store, requests)).await;
-        let reply = reply.unwrap_or_else(|_| {
-            let detail = format!("store {store}: no heartbeats in {} s", STORE_DEADLINE.as_secs());
-            Err(PartsFailed { reason: FailReason::Timeout, detail })
-        });
+        let reply = part::read_in_time(&*shared.parts, &store, requests).await;
         let unread = Span { sent, done: clock::mono() };
         for (i, (worker, _, pointer)) in filled.iter().enumerate() {
             let (span, beat) = outcome(&reply, i, *pointer, unread);

@@ -14,6 +14,7 @@ use super::{Shared, beats, processes};
 use crate::clock;
 use crate::config::Source;
 use crate::poll::lane::{Entry, Lane};
+use crate::poll::part::STORE_DEADLINE;
 use crate::poll::source::Filled;
 use crate::poll::{Look, WatchedWorker};
 
@@ -201,7 +202,7 @@ impl Driver {
             return busy;
         }
         let is_store = matches!(way, Way::Store(_));
-        let patience = if is_store { beats::STORE_DEADLINE * 2 } else { processes::PATIENCE };
+        let patience = if is_store { STORE_DEADLINE * 2 } else { processes::PATIENCE };
         let lane = self.lanes.entry(way.clone()).or_default();
         match (lane.enter(clock::mono(), patience), way) {
             (Entry::Free(inside), Way::Store(store)) => {

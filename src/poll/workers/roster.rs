@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 
-use crate::config::{ProcessSource, Source, WorkerGroup, fill_worker};
+use crate::config::{Place, ProcessSource, Source, WorkerGroup, fill_worker};
 use crate::observe::worker::ProcessUnknown;
 use crate::poll::lane::Lane;
 use crate::poll::process::Target;
@@ -115,7 +115,7 @@ impl Roster {
         let heartbeat = group
             .and_then(|g| g.heartbeat.as_ref())
             .zip(self.tls.get(index))
-            .map(|(heartbeat, tls)| Filled::of(&heartbeat.source, &name, tls));
+            .map(|(heartbeat, tls)| Filled::of(&heartbeat.source, Place::Worker, &name, tls));
         // A read that is under way goes on; its lane stays the one.
         let beat_lane = before.map_or_else(Lane::default, |w| w.beat_lane.clone());
         let pid_lane = before.map_or_else(Lane::default, |w| w.pid_lane.clone());
@@ -138,7 +138,7 @@ fn finders(source: &ProcessSource, name: &str, tokens: &[TokenPid]) -> Vec<(Opti
 
 fn finder(source: &ProcessSource, name: &str, token: Option<&TokenPid>) -> Finder {
     match source {
-        ProcessSource::PidFile(template) => match fill_path(template, name) {
+        ProcessSource::PidFile(template) => match fill_path(template, Place::Worker, name) {
             Ok(path) => Finder::PidFile(path),
             Err(why) => Finder::Never(ProcessUnknown::NoPidFile, why),
         },
@@ -175,6 +175,7 @@ mod tests {
             series: SeriesTier::Full,
             process: Some(process),
             heartbeat: None,
+            claim: None,
             jvm: crate::config::JvmMode::Auto,
         }
     }

@@ -1,39 +1,34 @@
-//! Counts together what the reads of one poll gave, for one [`PollDone`] per worker group.
+//! One [`PollDone`] per worker group for what the reads of one poll gave.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Shared;
-use crate::clock;
+use crate::observe::Observation;
 use crate::observe::node::FailReason;
 use crate::observe::poll::PollDone;
-use crate::observe::{Mono, Observation, Span};
+use crate::poll::tally;
 
 /// One poll of some groups. An extra look has none and ends without a word.
 pub struct Tally {
     poller: &'static str,
-    sent: Mono,
-    groups: BTreeMap<usize, Option<FailReason>>,
+    groups: tally::Tally<usize>,
 }
 
 impl Tally {
     /// Begins now.
     pub fn begin(poller: &'static str, groups: impl IntoIterator<Item = usize>) -> Self {
-        let groups = groups.into_iter().map(|g| (g, None)).collect();
-        Self { poller, sent: clock::mono(), groups }
+        Self { poller, groups: tally::Tally::begin(groups) }
     }
 
     /// Notes how one read went; a group's first failure is its poll's.
     pub fn note(&mut self, group: usize, failure: Option<FailReason>) {
-        if let Some(first) = self.groups.get_mut(&group) {
-            *first = first.or(failure);
-        }
+        self.groups.note(&group, failure);
     }
 
     /// Tells of the groups' polls.
     pub async fn end(self, shared: &Shared) {
-        let span = Span { sent: self.sent, done: clock::mono() };
-        for (group, failure) in self.groups {
+        let (span, groups) = self.groups.end();
+        for (group, failure) in groups {
             let Some(group) = shared.groups.get(group) else { continue };
             let done = PollDone {
                 poller: self.poller,

@@ -50,6 +50,7 @@ fn group(name: &str, names: &[&str]) -> WorkerGroup {
         series: SeriesTier::Full,
         process: None,
         heartbeat: None,
+        claim: None,
         jvm: JvmMode::Auto,
     }
 }

@@ -18,8 +18,9 @@ const ANNOTATIONS: [&str; 3] = ["description", "runbook_url", "summary"];
 const ALERT_KEYS: [&str; 6] = ["alert", "expr", "for", "keep_firing_for", "labels", "annotations"];
 
 /// Labels that an alert may have besides its severity, whatever raised it.
-const LABELS: [&str; 10] = [
+const LABELS: [&str; 11] = [
     "store", "lock", "worker", "addr", "clock", "signal", "evidence", "aspect", "reason", "command",
+    "resource",
 ];
 /// Labels of alerts that are about one exporter.
 const EXPORTER_LABELS: [&str; 4] = ["instance", "job", "poller", "target"];

@@ -99,3 +99,14 @@ fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
     assert!(keys.offer(b"job:2").is_none());
     assert!(keys.cycle_done().is_none(), "nothing changed");
 }
+
+#[test]
+fn what_belongs_to_a_lock_is_no_lock_unless_somebody_names_it() {
+    let beside = "redisson_lock_token:{a}";
+    let (mut keys, _) = Keys::new(StoreId(0), &[one("named", beside), many("{0}", "*", None, 1)]);
+    assert_eq!(keys.list().len(), 1);
+    assert!(keys.offer(b"redisson_lock_queue:{a}").is_none());
+    assert_eq!(name(&keys.offer(b"a")), "a");
+    assert!(keys.offer(b"redisson_lock_timeout:{a}").is_none());
+    assert!(keys.cycle_done().is_none(), "nothing is missed");
+}

@@ -106,9 +106,13 @@ fn types_that_are_not_what_we_thought() {
 fn what_came_between_its_value_and_its_expiry_is_read_again() {
     let mut s = slot();
     let now = stamp(true, 5);
-    for (form, nothing) in
-        [(Form::Text, b"$-1\r\n"), (Form::Hash, b"*0\r\n\0"), (Form::Hash, b"%0\r\n\0")]
-    {
+    for (form, nothing) in [
+        (Form::Text, b"$-1\r\n"),
+        (Form::Hash, b"*0\r\n\0"),
+        (Form::Hash, b"%0\r\n\0"),
+        (Form::Zset, b"*0\r\n\0"),
+        (Form::Set, b"~0\r\n\0"),
+    ] {
         assert!(matches!(read(&mut s, form, nothing, b"", 9, now), Outcome::Retype), "{form:?}");
     }
     assert!(matches!(read(&mut s, Form::Opaque, b"+none\r\n", b"", 9, now), Outcome::Retype));
@@ -132,4 +136,37 @@ fn hashes_of_either_protocol() {
     let outcome = read(&mut s, Form::Hash, many.as_bytes(), b"", 9, now);
     assert!(matches!(&outcome, Outcome::Moved(_, Form::Opaque)));
     assert_eq!(present(outcome).0.shape, Shape::Hash);
+}
+
+#[test]
+fn sets_and_sorted_sets_that_are_too_large_are_left_alone_until_they_are_counted_again() {
+    let now = stamp(true, 5);
+    for (form, kind, shape) in
+        [(Form::Zset, &b"+zset\r\n"[..], Shape::Zset), (Form::Set, &b"+set\r\n"[..], Shape::Set)]
+    {
+        let mut s = slot();
+        let members: String = (0..65).map(|n| format!("$2\r\n{n:02}\r\n,1\r\n")).collect();
+        let reply = match form {
+            Form::Zset => format!("*130\r\n{members}"),
+            _ => format!("~65\r\n{}", members.replace(",1\r\n", "")),
+        };
+        let outcome = read(&mut s, form, reply.as_bytes(), b"", 9, now);
+        assert!(matches!(&outcome, Outcome::Moved(_, Form::Opaque)), "{form:?}");
+        assert_eq!(present(outcome).0.shape, shape);
+        assert!(!s.huge);
+        s.crowded = Some(Mono(1));
+        assert_eq!(present(read(&mut s, Form::Opaque, kind, b"", 9, now)).0.shape, shape);
+        // Of another type until now, so that nobody has counted it.
+        s.crowded = None;
+        assert!(matches!(read(&mut s, Form::Opaque, kind, b"", 9, now), Outcome::Retype));
+        let member = format!("${MAX_COLLECTION}\r\n{}\r\n", "x".repeat(MAX_COLLECTION));
+        let large = match form {
+            Form::Zset => format!("*1\r\n*2\r\n{member},1\r\n"),
+            _ => format!("~1\r\n{member}"),
+        };
+        let outcome = read(&mut s, form, large.as_bytes(), b"", 9, now);
+        assert!(matches!(outcome, Outcome::Moved(_, Form::Opaque)) && s.huge);
+        read(&mut s, Form::Opaque, b"+none\r\n", b"", -2, now);
+        assert!(!s.huge, "what comes next may be small");
+    }
 }

@@ -1,11 +1,15 @@
 //! Against a real redis-server.
 
 mod acl;
+mod beside;
+mod collections;
 mod failure;
 mod memory;
 mod nodes;
+mod owner_index;
 mod parts;
 mod reading;
+mod registry;
 mod stores;
 mod support;
 mod wire;

@@ -137,8 +137,8 @@ async fn found_keys_come_are_bounded_and_go() {
     for i in 0..12 {
         server.run::<()>(&["SET", &format!("lock:{i}"), "w"]);
     }
-    server.run::<()>(&["RPUSH", "lock-signal:1", "1"]);
-    let locks = vec![one("lock:3"), many("lock:*", 10), many("lock-signal:*", 10)];
+    server.run::<()>(&["RPUSH", "queue:1", "1"]);
+    let locks = vec![one("lock:3"), many("lock:*", 10), many("queue:*", 10)];
     let (interval, retain) = (Duration::from_millis(50), Duration::from_millis(400));
     let mut w = Watch::with(store(server.port, locks), interval, retain);
     let counts = w
@@ -151,7 +151,7 @@ async fn found_keys_come_are_bounded_and_go() {
         .await;
     assert_eq!(counts, [("duplicate_name", 0), ("max_locks", 1)]);
     assert_eq!(w.keys.len(), 12, "one configured, ten of the pattern, one list: {:?}", w.keys);
-    w.found("lock-signal:1", |_, f| {
+    w.found("queue:1", |_, f| {
         matches!(f, Found::Present { value, .. } if value.holders.is_empty()).then_some(())
     })
     .await;

@@ -1,18 +1,18 @@
-//! One GET to an HTTP endpoint, read as a heartbeat. A connection of its own each time, so that it is plain how far the
+//! One GET to an HTTP endpoint, read as a heartbeat or for a value. A connection of its own each time, so that it is plain how far the
 //! endpoint came: connected without an answer, refused, or answering "not well" is no beat; what lies between us and it (DNS,
 //! network, TLS, credentials, a wrong path) says nothing about the worker. Neither URLs' queries nor credentials are logged.
 
+mod answer;
 pub mod connect;
 pub mod credentials;
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Empty};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::Empty;
+use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::{Request, Response, Uri, header};
+use hyper::{Request, Uri, header};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -24,18 +24,13 @@ use crate::config::{HttpPart, MetricSelector};
 use crate::observe::node::FailReason;
 use crate::observe::worker::Beat;
 use crate::poll::lane::{Inside, Lane};
+use answer::{Body, body, broken, status};
 pub use credentials::Credentials;
 
 /// From connected to the last byte that is needed.
 const ANSWER: Duration = Duration::from_secs(1);
-/// Largest body.
-const MAX_BODY: usize = 4 << 20;
-/// Bodies up to here need no permit.
-const SMALL_BODY: usize = 64 << 10;
 /// Connections at once; a descriptor each.
 static CONNECTIONS: Semaphore = Semaphore::const_new(256);
-/// Large bodies in memory at once.
-static LARGE_BODIES: Semaphore = Semaphore::const_new(32);
 
 /// An endpoint and what of its answer counts.
 #[derive(Debug)]
@@ -56,6 +51,16 @@ enum Part {
     Success,
     Json(String),
     Metric(MetricSelector),
+}
+
+/// A good answer.
+enum Answer {
+    /// It came.
+    Success,
+    /// With this document.
+    Document(Body),
+    /// With this sample.
+    Sample(String),
 }
 
 /// Why there is no value.
@@ -109,20 +114,62 @@ impl Endpoint {
         &self.target
     }
 
-    /// Asks once.
+    /// Asks once, for a beat.
     pub async fn beat(&self, inside: Inside) -> Beat {
         let Ok(_permit) = CONNECTIONS.acquire().await else { return Beat::None };
-        match self.exchange(&inside).await {
+        match self.exchange(&inside).await.and_then(|answer| self.as_beat(answer)) {
             Ok(beat) => beat,
             Err(Trouble::NoBeat) => Beat::None,
-            Err(Trouble::Failed(reason, detail)) => {
-                let path = self.target.split('?').next().unwrap_or_default();
-                failed(reason, format!("http source {}{path}: {detail}", self.authority))
-            }
+            Err(Trouble::Failed(reason, detail)) => failed(reason, self.place(&detail)),
         }
     }
 
-    async fn exchange(&self, inside: &Inside) -> Result<Beat, Trouble> {
+    /// Asks once, for a value: the sample's text, or the whole document for whoever knows what of it is meant.
+    pub async fn value(&self, inside: Inside) -> Result<Vec<u8>, (FailReason, String)> {
+        let Ok(_permit) = CONNECTIONS.acquire().await else {
+            return Err((FailReason::Other, "this program ends".to_owned()));
+        };
+        let text = match self.exchange(&inside).await {
+            Ok(Answer::Document((body, _permit))) => Ok(body),
+            Ok(Answer::Sample(text)) => Ok(text.into_bytes()),
+            Ok(Answer::Success) => Err((
+                FailReason::Other,
+                "an answer alone is no value; add json or metric".to_owned(),
+            )),
+            Err(Trouble::NoBeat) => {
+                Err((FailReason::Network, "no answer, or one that is not 2xx".to_owned()))
+            }
+            Err(Trouble::Failed(reason, detail)) => Err((reason, detail)),
+        };
+        text.map_err(|(reason, detail)| (reason, self.place(&detail)))
+    }
+
+    /// Where in the document the value is.
+    pub fn pointer(&self) -> Option<&str> {
+        match &self.part {
+            Part::Json(pointer) => Some(pointer),
+            Part::Success | Part::Metric(_) => None,
+        }
+    }
+
+    fn as_beat(&self, answer: Answer) -> Result<Beat, Trouble> {
+        match (answer, self.pointer()) {
+            (Answer::Document((body, _permit)), Some(pointer)) => {
+                let text = json::scalar(&body, pointer).map_err(|(r, d)| Trouble::Failed(r, d))?;
+                Ok(value::plain(text.as_bytes()))
+            }
+            (Answer::Sample(text), _) => Ok(value::plain(text.as_bytes())),
+            _ => Ok(Beat::Success),
+        }
+    }
+
+    /// A failure with where it was. Queries may hold secrets.
+    fn place(&self, detail: &str) -> String {
+        let path = self.target.split('?').next().unwrap_or_default();
+        format!("http source {}{path}: {detail}", self.authority)
+    }
+
+    async fn exchange(&self, inside: &Inside) -> Result<Answer, Trouble> {
         let request = self.request(inside).await?;
         // Loaded before connecting: our own slow disk must not look like the endpoint's silence.
         let tls = match self.secure {
@@ -159,7 +206,7 @@ impl Endpoint {
             .map_err(|e| Trouble::Failed(FailReason::Other, format!("cannot be asked for: {e}")))
     }
 
-    async fn ask<S>(&self, stream: S, request: Request<Empty<Bytes>>) -> Result<Beat, Trouble>
+    async fn ask<S>(&self, stream: S, request: Request<Empty<Bytes>>) -> Result<Answer, Trouble>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -171,75 +218,16 @@ impl Endpoint {
         let response = sender.send_request(request).await.map_err(|e| broken(&e))?;
         status(response.status().as_u16())?;
         match &self.part {
-            Part::Success => Ok(Beat::Success),
-            Part::Json(pointer) => {
-                let (body, _permit) = body(response).await?;
-                let text = json::scalar(&body, pointer).map_err(|(r, d)| Trouble::Failed(r, d))?;
-                Ok(value::plain(text.as_bytes()))
-            }
+            Part::Success => Ok(Answer::Success),
+            Part::Json(_) => Ok(Answer::Document(body(response).await?)),
             Part::Metric(selector) => {
                 let (body, _permit) = body(response).await?;
                 let text =
                     exposition::value(selector, &body).map_err(|(r, d)| Trouble::Failed(r, d))?;
-                Ok(value::plain(text.as_bytes()))
+                Ok(Answer::Sample(text.to_owned()))
             }
         }
     }
-}
-
-fn status(code: u16) -> Result<(), Trouble> {
-    let (reason, fix) = match code {
-        200..=299 => return Ok(()),
-        401 => (FailReason::Auth, "check basic_auth or bearer_token_file"),
-        403 => (FailReason::Permission, "these credentials may not read it"),
-        404 => (FailReason::Missing, "check the path"),
-        _ => return Err(Trouble::NoBeat),
-    };
-    Err(Trouble::Failed(reason, format!("status {code}; {fix}")))
-}
-
-/// The whole body, bounded. Large ones need a permit, which is kept as long as they are.
-async fn body(
-    response: Response<Incoming>,
-) -> Result<(Vec<u8>, Option<tokio::sync::SemaphorePermit<'static>>), Trouble> {
-    let mut incoming = response.into_body();
-    let mut all = Vec::new();
-    let mut permit = None;
-    while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|e| broken(&e))?;
-        let Some(data) = frame.data_ref() else { continue };
-        let len = all.len().saturating_add(data.len());
-        if len > MAX_BODY {
-            let detail = "the answer is longer than 4 MiB; point at something smaller";
-            return Err(Trouble::Failed(FailReason::Protocol, detail.to_owned()));
-        }
-        if len > SMALL_BODY && permit.is_none() {
-            // Waiting here would pass our own congestion off as the endpoint's silence.
-            permit = Some(LARGE_BODIES.try_acquire().map_err(|_| {
-                let detail = "too many answers above 64 KiB at once; point at something smaller";
-                Trouble::Failed(FailReason::Other, detail.to_owned())
-            })?);
-        }
-        all.extend_from_slice(data);
-    }
-    Ok((all, permit))
-}
-
-/// An exchange that broke after the connection stood: what is no HTTP and what TLS refused is not the worker's doing, a
-/// connection that ends without an answer is.
-fn broken(e: &hyper::Error) -> Trouble {
-    if e.is_parse() {
-        return Trouble::Failed(FailReason::Protocol, "the answer is not HTTP".to_owned());
-    }
-    let mut cause: Option<&(dyn Error + 'static)> = e.source();
-    while let Some(inner) = cause {
-        let io = inner.downcast_ref::<std::io::Error>().and_then(|io| io.get_ref());
-        if let Some(tls) = io.and_then(|e| e.downcast_ref::<rustls::Error>()) {
-            return Trouble::Failed(FailReason::Tls, format!("TLS: {tls}"));
-        }
-        cause = inner.source();
-    }
-    Trouble::NoBeat
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::answer::MAX_BODY;
 use super::*;
 use crate::clock;
 use crate::config::TlsFiles;

@@ -1,0 +1,184 @@
+//! Reads the lists of live workers: each a preset, or made of members and where they beat.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::checks::{self, Wrong};
+use super::super::cursor::Cursor;
+use super::super::filling::Filling;
+use super::super::mistake::{closest, quoted};
+use super::super::model::{LiveList, MembersKind, Place, Preset, Source};
+use super::noted;
+use super::source::{self, Need, known_store};
+use super::wants::Wants;
+
+/// Time between two reads.
+const REFRESH: Duration = Duration::from_secs(10);
+
+/// The names of the lists there are, for those who refer to them.
+#[derive(Clone, Default)]
+pub(super) struct ListNames {
+    names: BTreeSet<String>,
+    /// Some could not be read, which is reported: a name that is missing may be one of them.
+    doubtful: bool,
+}
+
+impl ListNames {
+    /// Looks at their names only; what is in them may refer to stores, which come later.
+    pub(super) fn of(top: &Cursor<'_>) -> Self {
+        let doubtful = top.unusable("live_workers") || top.mistyped(&["live_workers"]);
+        let names = match doubtful {
+            true => BTreeSet::new(),
+            false => top.names("live_workers"),
+        };
+        Self { names, doubtful }
+    }
+
+    /// Whether there may be any.
+    pub(super) fn any(&self) -> bool {
+        self.doubtful || !self.names.is_empty()
+    }
+
+    /// Whether there is such a list.
+    pub(super) fn known(&self, name: &str) -> Result<(), Wrong> {
+        if self.doubtful || self.names.contains(name) {
+            return Ok(());
+        }
+        let known = self.names.iter().map(String::as_str);
+        let fix = match closest(name, known.clone()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if self.names.is_empty() => "add it under `live_workers`".into(),
+            None => format!("there are: {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        Err((format!("there is no list of live workers {}", quoted(name)), fix))
+    }
+}
+
+/// Reads all lists, by name. `None` in place of one that is not right.
+pub(super) fn read_all(top: &Cursor<'_>, stores: &BTreeSet<String>) -> Vec<Option<LiveList>> {
+    top.map("live_workers").iter().map(|(name, at)| read(name, at, stores)).collect()
+}
+
+fn read(name: &str, at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<LiveList> {
+    if let Err((reason, fix)) = checks::section_name(name) {
+        at.wrong_here(reason, fix);
+    }
+    let refresh = at.duration("refresh").unwrap_or(REFRESH);
+    let preset = preset(at, stores);
+    let place = at.table("members").and_then(|below| members(&below, stores));
+    let heartbeat = at.table("heartbeat").map(|beat| {
+        let own = place.as_ref().map(|(store, ..)| *store);
+        heartbeat(&beat, own, stores)
+    });
+    let members = || {
+        let (store, key, kind) = place?;
+        let heartbeat = match heartbeat {
+            Some(read) => Some(Box::new(read?)),
+            None => None,
+        };
+        Some((store.into(), Preset::Members { key, kind, heartbeat }))
+    };
+    let forms = &["preset", "members"];
+    let made = match (at.has("preset"), at.has("members")) {
+        (true, false) => preset,
+        (false, true) => members(),
+        (true, true) => {
+            at.wrong("members", "is set beside `preset`", "use one of the two");
+            None
+        }
+        (false, false) => {
+            if !at.mistyped(forms) {
+                at.wrong_here(
+                    "has neither `preset` nor `members`",
+                    "add `preset: sidekiq` (or rq, resque, bullmq), or `members` with where they are",
+                );
+            }
+            None
+        }
+    };
+    let (store, preset) = made?;
+    Some(LiveList { name: name.into(), store, preset, refresh })
+}
+
+/// The store and the preset, if that is the form.
+fn preset(at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<(Arc<str>, Preset)> {
+    let word = at.one_of("preset");
+    if at.has("preset") {
+        at.require("store", "add the name of the store that the registry is in");
+    }
+    let store =
+        at.text("store").and_then(|s| noted(at, "store", known_store(s, stores)).map(|()| s));
+    let queue = at.text("queue");
+    if word == Some("bullmq") {
+        at.require("queue", "add the queue's name");
+    }
+    for key in at.present(&["store", "queue", "heartbeat"]) {
+        let is_of_preset = key != "heartbeat";
+        let is_misplaced = match (at.has("preset"), at.has("members")) {
+            (true, false) => {
+                !is_of_preset || (key == "queue" && word.is_some_and(|w| w != "bullmq"))
+            }
+            (false, true) => is_of_preset,
+            _ => false,
+        };
+        if is_misplaced && key == "store" {
+            at.wrong(key, "has no meaning beside `members`", "it belongs below `members.redis`");
+        } else if is_misplaced && is_of_preset {
+            at.wrong(key, "has no meaning without `preset: bullmq`", "remove it");
+        } else if is_misplaced {
+            at.wrong(
+                key,
+                "has no meaning beside `preset`",
+                "remove it; a preset knows where they beat",
+            );
+        }
+    }
+    let preset = match word? {
+        "sidekiq" => Preset::Sidekiq,
+        "rq" => Preset::Rq,
+        "resque" => Preset::Resque,
+        _ => Preset::BullMq { queue: queue?.to_owned() },
+    };
+    Some((store?.into(), preset))
+}
+
+/// The store, key and type of the members.
+fn members<'a>(
+    at: &Cursor<'a>,
+    stores: &BTreeSet<String>,
+) -> Option<(&'a str, String, MembersKind)> {
+    at.require("redis", "add `redis: {store: main, key: workers}`");
+    let redis = at.table("redis")?;
+    redis.require("store", "add the name of one of `stores`");
+    redis.require("key", "add the key that the members are in");
+    let store = redis.text("store");
+    let store = store.and_then(|s| noted(&redis, "store", known_store(s, stores)).map(|()| s));
+    let key = redis.text("key");
+    let kind = match redis.one_of("kind") {
+        Some("list") => MembersKind::List,
+        Some("zset") => MembersKind::Zset,
+        Some("hash") => MembersKind::Hash,
+        _ => MembersKind::Set,
+    };
+    Some((store?, key?.to_owned(), kind))
+}
+
+/// Where members beat: all of them are read together with the list, so it must be beside it.
+fn heartbeat(at: &Cursor<'_>, own: Option<&str>, stores: &BTreeSet<String>) -> Option<Source> {
+    let filling = Filling { place: Place::Member, several: true };
+    let source = source::read(at, Need { filling, wants: Wants::Beat, stores, own })?;
+    match &source {
+        Source::Redis { store, .. } if own.is_none_or(|own| own == &**store) => Some(source),
+        Source::Redis { .. } => {
+            let fix = "members beat in the store that their list is in";
+            at.wrong("redis", "is in another store than `members`", fix);
+            None
+        }
+        _ => {
+            let fix = "use `redis: {key: '{member}', field: beat}`";
+            at.wrong_here("is not in Redis, where the members are", fix);
+            None
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! One list of live workers, and which holders it does not name. A holder is unlisted once every complete read for a minute
+//! and three refreshes lacks it; a list that has never named anybody, or was not read lately, says nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fencing::Reads;
+use super::fresh::is_fresh;
+use super::loss::Loss;
+use super::words::Liveness;
+use crate::observe::source::ListMember;
+use crate::observe::{Mono, Owner, Span, Token, label};
+
+/// Least time of absence.
+const LEAST: Duration = Duration::from_secs(60);
+
+/// A list.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    refresh: Duration,
+    members: HashSet<Arc<str>>,
+    /// The last complete read.
+    last: Option<Span>,
+    /// Between the last two complete reads lay too much time for an absence to have lasted.
+    is_broken: bool,
+    /// Some read named somebody.
+    has_named: bool,
+    /// How reading goes.
+    pub reads: Reads,
+    holders: HashMap<Token, Sighting>,
+}
+
+/// What the list says of a holder.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sighting {
+    /// It named the holder once.
+    was_listed: bool,
+    /// Since when every complete read lacks it.
+    absent_since: Option<Mono>,
+    loss: Option<Loss>,
+}
+
+impl List {
+    /// Takes another time between two reads.
+    pub fn set_refresh(&mut self, refresh: Duration) {
+        self.refresh = refresh;
+    }
+
+    /// How long somebody must be absent to count as unlisted.
+    pub fn patience(&self) -> Duration {
+        LEAST.max(self.refresh * 3)
+    }
+
+    /// Takes a complete read. Gives back the names that the read before did not have.
+    pub fn take(&mut self, members: &[ListMember], span: Span) -> Vec<Arc<str>> {
+        self.reads.succeeded(span.done);
+        self.is_broken =
+            self.last.is_some_and(|l| !is_fresh(Some(l.done), span.sent, self.refresh));
+        self.last = Some(span);
+        self.has_named |= !members.is_empty();
+        let now: HashSet<Arc<str>> = members.iter().map(|m| m.name.clone()).collect();
+        let new = now.difference(&self.members).cloned().collect();
+        self.members = now;
+        new
+    }
+
+    /// After a complete read: holds it against those that hold a lock now, each with the first read that showed it so. Who
+    /// does not is forgotten.
+    pub fn hold_against<'a>(
+        &mut self,
+        holders: impl Iterator<Item = (&'a Owner, Option<&'a Arc<str>>, Mono)>,
+    ) {
+        let Some(span) = self.last else { return };
+        let mut kept = HashMap::new();
+        for (owner, worker, first) in holders {
+            let mut sighting = self.holders.get(&owner.token).copied().unwrap_or_default();
+            if self.names(owner, worker) {
+                sighting = Sighting { was_listed: true, ..Sighting::default() };
+            } else {
+                self.miss(&mut sighting, first, span);
+            }
+            kept.insert(owner.token.clone(), sighting);
+        }
+        self.holders = kept;
+    }
+
+    fn miss(&self, sighting: &mut Sighting, first: Mono, span: Span) {
+        if self.is_broken && sighting.loss.is_none() {
+            sighting.absent_since = None;
+        }
+        let since = (*sighting.absent_since.get_or_insert(span.done)).max(first);
+        // Another tenure of the same token begins anew.
+        sighting.loss = sighting.loss.filter(|loss| loss.since >= since);
+        if self.has_named && span.sent.since(since) >= self.patience() {
+            sighting.loss.get_or_insert(Loss { since, shown: span.done });
+        }
+    }
+
+    /// Whether the last complete read names the holder: its worker; where nothing names one, its host, with the pid or
+    /// without; or its token, as lists of jobs do.
+    fn names(&self, owner: &Owner, worker: Option<&Arc<str>>) -> bool {
+        let has = |name: &str| self.members.contains(name);
+        if worker.is_some_and(|w| has(w)) || has(&label::text(owner.token.bytes())) {
+            return true;
+        }
+        let host = owner.host.as_deref().filter(|_| worker.is_none());
+        host.is_some_and(|h| has(h) || owner.pid.is_some_and(|pid| has(&format!("{h}:{pid}"))))
+    }
+
+    /// What it says of a holder now.
+    pub fn verdict(
+        &self,
+        owner: &Owner,
+        worker: Option<&Arc<str>>,
+        now: Mono,
+    ) -> (Liveness, Option<Loss>) {
+        if !self.is_fresh(now) {
+            return (Liveness::Unknown, None);
+        }
+        if self.names(owner, worker) {
+            return (Liveness::Alive, None);
+        }
+        match self.holders.get(&owner.token) {
+            Some(Sighting { loss: Some(loss), .. }) => (Liveness::Unlisted, Some(*loss)),
+            // Absent, and not for long enough.
+            Some(Sighting { was_listed: true, .. }) => (Liveness::Alive, None),
+            _ => (Liveness::Unknown, None),
+        }
+    }
+
+    /// Whether the last complete read names this worker.
+    pub fn has(&self, name: &str) -> bool {
+        self.members.contains(name)
+    }
+
+    /// Whether it was read completely not long ago.
+    pub fn is_fresh(&self, now: Mono) -> bool {
+        is_fresh(self.last.map(|l| l.done), now, self.refresh)
+    }
+
+    /// Whether the last read came too late for an absence to have lasted from the one before.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Whether it can say anything at all.
+    pub fn has_named(&self) -> bool {
+        self.has_named
+    }
+}
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

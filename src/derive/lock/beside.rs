@@ -1,0 +1,173 @@
+//! What the keys beside a lock's own told: who waits, which fencing token was issued, which worker holds. It is read after
+//! the lock and not in the same transaction, so it says something of a holder only if that is still there afterwards.
+
+use std::sync::Arc;
+
+use super::crowd::Shown;
+use super::share::Share;
+use super::unheld::WantedSince;
+use super::{Lock, Phase, ReadContext};
+use crate::derive::fresh::is_fresh;
+use crate::derive::tenure::Seen;
+use crate::derive::wanted::{Effects, Weight};
+use crate::derive::workers::Workers;
+use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Tells};
+use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
+
+/// What keys beside a lock's own told last.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Who waits with a deadline ahead.
+    pub waiters: Option<Waiters>,
+    /// Since when it is free and wanted.
+    pub(super) wanted: WantedSince,
+    /// The last fencing token that the library's own counter shows.
+    pub issued: Option<Issued>,
+    /// The worker of the holder with this token.
+    pub worker: Option<(Token, Arc<str>)>,
+    /// Since when expiries of single holders are waited for.
+    pub(super) asked: Option<Mono>,
+    /// The value whose holders' expiries are read beside it, and the key's own expiry.
+    pub(super) awaited: Option<(Arc<Decoded>, Expiry)>,
+    /// Holders whose expiry was not among what was told last.
+    pub(super) untold: Vec<Token>,
+    /// The read before the one that shows new holders.
+    pub(super) before: Option<Seen>,
+    /// The library took note that the holder stalled: since the first read that showed it.
+    pub stalled: Option<Mono>,
+}
+
+/// How many wait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Waiters {
+    /// How many.
+    pub count: u64,
+    /// When that was read.
+    pub span: Span,
+}
+
+/// What a counter of fencing tokens showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Issued {
+    /// The last token; `None` if there is no counter.
+    pub token: Option<u64>,
+    /// When that was read.
+    pub span: Span,
+    /// The same on the server's clock.
+    pub time: ServerTime,
+}
+
+impl Lock {
+    /// Takes what keys beside the lock told.
+    pub fn told_beside(
+        &mut self,
+        read: &CompanionRead,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        for (tells, value) in &read.told {
+            match (tells, value) {
+                (Tells::Waiters, value) => {
+                    let count = number(value).unwrap_or(0);
+                    self.beside.waiters = Some(Waiters { count, span: read.span });
+                    self.wanted_by(count, read.span, fx);
+                    self.judge_unheld(c, fx);
+                }
+                (Tells::FencingToken, value) => {
+                    let token = number(value);
+                    let issued = Issued { token, span: read.span, time: read.time };
+                    // What is not a number is no counter, and nothing is known of it.
+                    let is_known = token.is_some() || *value == CompanionValue::Missing;
+                    self.beside.issued = is_known.then_some(issued);
+                }
+                (Tells::Worker, CompanionValue::Text(name)) => self.name_beside(name, read),
+                (Tells::Stalled, value) => self.noted_stalled(is_there(value), read.span.done, fx),
+                (Tells::Worker | Tells::HolderExpiry(_), _) => {}
+            }
+        }
+        let shown = self.shares_beside(read);
+        if !shown.is_empty() {
+            self.beside.asked = None;
+            let is_told = |h: &&Holding| shown.iter().any(|(t, _)| *t == h.owner.token);
+            let holders = self.beside.awaited.iter().flat_map(|(value, _)| &value.holders);
+            self.beside.untold =
+                holders.filter(|h| !is_told(h)).map(|h| h.owner.token.clone()).collect();
+            self.read_members(shown, c, workers, fx);
+        }
+    }
+
+    /// What holders have whose expiry stands beside the key.
+    fn shares_beside(&self, read: &CompanionRead) -> Vec<Shown> {
+        let Some((value, _)) = &self.beside.awaited else { return Vec::new() };
+        // A key that was read meanwhile may have had other holders.
+        if self.seen.is_none_or(|seen| read.span.sent < seen.span.done) {
+            return Vec::new();
+        }
+        let told = read.told.iter().filter_map(|(tells, told)| match tells {
+            Tells::HolderExpiry(i) => Some((value.holders.get(usize::from(*i))?, told)),
+            _ => None,
+        });
+        told.filter_map(|(holding, told)| {
+            let expiry = match told {
+                CompanionValue::Until(Expiry::At(e)) if *e <= read.time => None,
+                CompanionValue::Until(expiry) => Some(*expiry),
+                CompanionValue::Missing => None,
+                _ => return None,
+            };
+            let share = expiry.map(|expiry| Share {
+                holding: Some(holding.clone()),
+                value: value.clone(),
+                expiry,
+                is_own: true,
+            });
+            Some((holding.owner.token.clone(), share))
+        })
+        .collect()
+    }
+
+    /// The name is that of the owner if the owner is still the same at the next read.
+    fn name_beside(&mut self, name: &Arc<str>, read: &CompanionRead) {
+        let Phase::Held(tenure) = &self.phase else { return };
+        if name.is_empty() || read.span.sent < tenure.first.span.done {
+            return;
+        }
+        self.beside.worker = tenure.owner.as_ref().map(|o| (o.token.clone(), name.clone()));
+    }
+
+    /// A library that marks all its holders and lets each clear its mark shows one for a moment: two reads are a sign.
+    fn noted_stalled(&mut self, is_noted: bool, at: Mono, fx: &mut Effects) {
+        let was_noted = self.beside.stalled.is_some();
+        if !is_noted {
+            self.beside.stalled = None;
+        } else if !was_noted {
+            self.beside.stalled = Some(at);
+        } else if self.timeline.back().is_none_or(|t| t.what != "noted_stalled") {
+            let detail = "its library has taken note that the holder stalled";
+            self.note(at, "noted_stalled", detail, Weight::Change, fx);
+        }
+    }
+
+    /// Whether it ever showed who waits.
+    pub fn shows_waiters(&self) -> bool {
+        self.beside.waiters.is_some() || self.waiters_inside.is_some()
+    }
+
+    /// How many wait, by the last read if that is recent enough.
+    pub fn waiters(&self, now: Mono, poll: std::time::Duration) -> Option<u64> {
+        let recent = |w: &Waiters| is_fresh(Some(w.span.done), now, poll);
+        self.beside.waiters.filter(recent).or(self.waiters_inside.filter(recent)).map(|w| w.count)
+    }
+}
+
+fn number(value: &CompanionValue) -> Option<u64> {
+    match value {
+        CompanionValue::Number(n) => u64::try_from(*n).ok(),
+        CompanionValue::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn is_there(value: &CompanionValue) -> bool {
+    !matches!(value, CompanionValue::Missing | CompanionValue::Number(..=0))
+}

@@ -1,0 +1,114 @@
+//! What one holder has of a lock in one read: who, and until when. Decides which holders of a value count: one whose own
+//! expiry is past holds nothing any more, whatever the key still says.
+
+use std::sync::Arc;
+
+use super::crowd::Shown;
+use super::{Lock, Phase, ReadContext};
+use crate::observe::lock::{Companion, Decoded, Holding, Mode, Sharing, Tells};
+use crate::observe::{Expiry, Owner, ServerTime};
+
+/// What one holder has of a lock in one read.
+#[derive(Clone, Debug)]
+pub(super) struct Share {
+    /// Who; `None` where the value of a lock configured by key names nobody.
+    pub holding: Option<Holding>,
+    /// The value.
+    pub value: Arc<Decoded>,
+    /// When it ends.
+    pub expiry: Expiry,
+    /// That is its own end, and a change of it its own write; not so where several share the key's.
+    pub is_own: bool,
+}
+
+impl Share {
+    /// The owner.
+    pub fn owner(&self) -> Option<&Arc<Owner>> {
+        self.holding.as_ref().map(|h| &h.owner)
+    }
+
+    /// Hold count.
+    pub fn count(&self) -> u64 {
+        self.holding.as_ref().map_or(1, |h| h.count)
+    }
+}
+
+/// Whether more than one may hold it.
+pub(super) fn is_shared(value: &Decoded) -> bool {
+    value.sharing != Sharing::Exclusive
+}
+
+/// Whether a holder's own expiry, if it has one, is ahead.
+pub(super) fn is_ahead(holding: &Holding, now: ServerTime) -> bool {
+    holding.until.is_none_or(|until| until > now)
+}
+
+impl Lock {
+    /// What each holder has of a lock that several may hold. Where a holder's expiry is read beside the key, that has to
+    /// come first; if it does not come, all that is known is the key's, which they share.
+    pub(super) fn all_shares(
+        &mut self,
+        value: &Arc<Decoded>,
+        key: Expiry,
+        c: &ReadContext<'_>,
+    ) -> Vec<Shown> {
+        let now = c.seen.span.done;
+        let expiries = |c: &&Companion| matches!(c.tells, Tells::HolderExpiry(_));
+        let is_beside = |i: usize| {
+            let mut all = value.companions.iter().filter(expiries);
+            all.any(|c| c.tells == Tells::HolderExpiry(u16::try_from(i).unwrap_or(u16::MAX)))
+        };
+        let mut is_late = false;
+        if value.companions.iter().any(|c| expiries(&c)) {
+            let asked = *self.beside.asked.get_or_insert(now);
+            is_late = now.since(asked) > c.poll * 3 / 2;
+            self.beside.awaited = Some((value.clone(), key));
+        }
+        let live = value.holders.iter().enumerate().filter(|(_, h)| is_ahead(h, c.seen.time));
+        live.map(|(i, holding)| {
+            let token = holding.owner.token.clone();
+            let is_untold = is_late || self.beside.untold.contains(&token);
+            if holding.until.is_none() && is_beside(i) && !is_untold {
+                return (token, None);
+            }
+            // A writer is alone, and the key's expiry its own.
+            let is_own = holding.until.is_some() || matches!(holding.mode, Mode::Write);
+            let expiry = holding.until.map_or(key, Expiry::At);
+            let holding = Some(holding.clone());
+            (token, Some(Share { holding, value: value.clone(), expiry, is_own }))
+        })
+        .collect()
+    }
+
+    /// The holder of an exclusive lock; `None` if its lease is over though the key is there. Should a value name several,
+    /// the one that was seen before stays.
+    pub(super) fn only_share(
+        &self,
+        value: &Arc<Decoded>,
+        key: Expiry,
+        now: ServerTime,
+    ) -> Option<Share> {
+        let expiry = match (value.expiry_inside, key) {
+            (Some(inside), Expiry::At(e)) => Expiry::At(inside.min(e)),
+            (Some(inside), Expiry::Never) => Expiry::At(inside),
+            (None, key) => key,
+        };
+        if value.expiry_inside.is_some_and(|inside| inside <= now) {
+            return None;
+        }
+        let share = |holding: Option<Holding>| {
+            let own = holding.as_ref().and_then(|h| h.until).map(Expiry::At);
+            Share { holding, value: value.clone(), expiry: own.unwrap_or(expiry), is_own: true }
+        };
+        if value.holders.is_empty() {
+            // Who only waits does not hold.
+            return value.waiters.is_none().then(|| share(None));
+        }
+        let live = || value.holders.iter().filter(|h| is_ahead(h, now));
+        let known = match &self.phase {
+            Phase::Held(t) => live().find(|h| t.is_owner(Some(&h.owner))),
+            _ => None,
+        };
+        known.or_else(|| live().next()).map(|h| share(Some(h.clone())))
+    }
+}

@@ -1,0 +1,194 @@
+//! What sources tell of locks: fencing tokens and side effects, by store and lock. Kept beside the locks, so that neither a
+//! reload nor a lost connection to the store forgets the last token.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fencing::Fencing;
+use super::side_effects::SideEffects;
+use crate::observe::Mono;
+use crate::observe::node::FailReason;
+use crate::observe::source::{SourceFailed, SourceRead, SourceRef, SourceValue};
+
+/// What sources tell of one lock.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Its fencing tokens.
+    pub fencing: Fencing,
+    /// Side effects, by resource.
+    pub effects: BTreeMap<Arc<str>, SideEffects>,
+}
+
+/// What sources tell of all locks.
+#[derive(Clone, Debug, Default)]
+pub struct Resources {
+    by_lock: BTreeMap<(Arc<str>, Arc<str>), Told>,
+}
+
+/// Something about a lock's sources that is worth a line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// A token went down.
+    Regressed(String),
+    /// A source cannot be read, with what exactly.
+    Unreadable(String),
+    /// It can be read again.
+    Readable(String),
+}
+
+impl Resources {
+    /// Takes one read; returns the lock's store and name with what is news.
+    pub fn read(
+        &mut self,
+        read: &SourceRead,
+        poll: Duration,
+    ) -> Option<(Arc<str>, Arc<str>, News)> {
+        let (store, lock, resource) = place(&read.source)?;
+        let told = self.by_lock.entry((store.clone(), lock.clone())).or_default();
+        let news = match &read.value {
+            Ok(None) => told.take(&read.source, resource, None, read, poll),
+            Ok(Some(SourceValue::Number(n))) => {
+                told.take(&read.source, resource, Some(*n), read, poll)
+            }
+            // Only workers claim.
+            Ok(Some(SourceValue::Claims(_))) => None,
+            Err(failed) => told.fail(&read.source, resource, failed),
+        };
+        news.map(|news| (store.clone(), lock.clone(), news))
+    }
+
+    /// Takes what a library's own counter of tokens shows; its absence says that the lock has no tokens, or not any more.
+    pub fn counter(
+        &mut self,
+        store: &Arc<str>,
+        lock: &Arc<str>,
+        token: Option<u64>,
+        at: Mono,
+    ) -> Option<String> {
+        let key = (store.clone(), lock.clone());
+        // Most locks of that library have none.
+        if token.is_none() && !self.by_lock.contains_key(&key) {
+            return None;
+        }
+        self.by_lock.entry(key).or_default().fencing.issued.read(token, at)
+    }
+
+    /// What is known of a lock.
+    pub fn of(&self, store: &Arc<str>, lock: &Arc<str>) -> Option<&Told> {
+        self.by_lock.get(&(store.clone(), lock.clone()))
+    }
+
+    /// Forgets locks that are not there any more.
+    pub fn keep(&mut self, is_there: impl Fn(&str, &str) -> bool) {
+        self.by_lock.retain(|(store, lock), _| is_there(store, lock));
+    }
+
+    /// Whether there is nothing to forget.
+    pub fn is_empty(&self) -> bool {
+        self.by_lock.is_empty()
+    }
+}
+
+impl Told {
+    fn take(
+        &mut self,
+        source: &SourceRef,
+        resource: &Arc<str>,
+        number: Option<u64>,
+        read: &SourceRead,
+        poll: Duration,
+    ) -> Option<News> {
+        let at = read.span.done;
+        let was_failing = self.failure(source, resource).is_some();
+        let fell = match source {
+            SourceRef::FencingIssued { .. } => self.fencing.issued.read(number, at),
+            SourceRef::FencingAccepted { .. } => {
+                let accepted = self.fencing.accepted.entry(resource.clone()).or_default();
+                accepted.read(number, at).map(|fell| format!("{resource}: {fell}"))
+            }
+            SourceRef::FencingRejected { .. } => {
+                let rejected = self.fencing.rejected.entry(resource.clone()).or_default();
+                rejected.reads.succeeded(at);
+                rejected.count.read(number.unwrap_or(0));
+                None
+            }
+            SourceRef::EffectsTotal { .. } => {
+                self.effects.entry(resource.clone()).or_default().read_total(number, read.span);
+                None
+            }
+            SourceRef::EffectsDistinct { .. } => {
+                let effects = self.effects.entry(resource.clone()).or_default();
+                effects.read_distinct(number, read.span, poll);
+                None
+            }
+            SourceRef::Claim { .. } => None,
+        };
+        let back = || News::Readable(format!("{} can be read again", name_of(source, resource)));
+        fell.map(News::Regressed).or_else(|| was_failing.then(back))
+    }
+
+    fn fail(
+        &mut self,
+        source: &SourceRef,
+        resource: &Arc<str>,
+        failed: &SourceFailed,
+    ) -> Option<News> {
+        let reason = failed.reason;
+        let is_news = match source {
+            SourceRef::FencingIssued { .. } => self.fencing.issued.reads.failed(reason),
+            SourceRef::FencingAccepted { .. } => {
+                self.fencing.accepted.entry(resource.clone()).or_default().failed(reason)
+            }
+            SourceRef::FencingRejected { .. } => {
+                self.fencing.rejected.entry(resource.clone()).or_default().reads.failed(reason)
+            }
+            SourceRef::EffectsTotal { .. } => {
+                self.effects.entry(resource.clone()).or_default().reads[0].failed(reason)
+            }
+            SourceRef::EffectsDistinct { .. } => {
+                self.effects.entry(resource.clone()).or_default().reads[1].failed(reason)
+            }
+            SourceRef::Claim { .. } => false,
+        };
+        let detail = &failed.detail;
+        is_news.then(|| {
+            let what = name_of(source, resource);
+            News::Unreadable(format!("{what} cannot be read: {detail} ({})", reason.as_str()))
+        })
+    }
+
+    fn failure(&self, source: &SourceRef, resource: &Arc<str>) -> Option<FailReason> {
+        match source {
+            SourceRef::FencingIssued { .. } => self.fencing.issued.reads.failure,
+            SourceRef::FencingAccepted { .. } => self.fencing.accepted.get(resource)?.reads.failure,
+            SourceRef::FencingRejected { .. } => self.fencing.rejected.get(resource)?.reads.failure,
+            SourceRef::EffectsTotal { .. } => self.effects.get(resource)?.reads[0].failure,
+            SourceRef::EffectsDistinct { .. } => self.effects.get(resource)?.reads[1].failure,
+            SourceRef::Claim { .. } => None,
+        }
+    }
+}
+
+/// Store, lock and resource, which is the lock itself for what it issues.
+fn place(source: &SourceRef) -> Option<(&Arc<str>, &Arc<str>, &Arc<str>)> {
+    match source {
+        SourceRef::Claim { .. } => None,
+        SourceRef::FencingIssued { store, lock } => Some((store, lock, lock)),
+        SourceRef::FencingAccepted { store, lock, resource }
+        | SourceRef::FencingRejected { store, lock, resource }
+        | SourceRef::EffectsTotal { store, lock, resource }
+        | SourceRef::EffectsDistinct { store, lock, resource } => Some((store, lock, resource)),
+    }
+}
+
+fn name_of(source: &SourceRef, resource: &str) -> String {
+    match source {
+        SourceRef::FencingIssued { .. } => "the issued fencing token".to_owned(),
+        SourceRef::FencingAccepted { .. } => format!("the token that {resource} accepted"),
+        SourceRef::FencingRejected { .. } => format!("what {resource} rejected"),
+        SourceRef::EffectsTotal { .. } => format!("the side effects on {resource}"),
+        SourceRef::EffectsDistinct { .. } => format!("the requests to {resource}"),
+        SourceRef::Claim { worker } => format!("what {worker} claims"),
+    }
+}

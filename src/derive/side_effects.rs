@@ -1,0 +1,173 @@
+//! Side effects on one resource: how many, and how many beyond one for each logical request. Both are counters kept by
+//! somebody else, read one after the other; a request that is under way must not look like a duplicate.
+
+use std::time::Duration;
+
+use super::counter::{Counter, Moved};
+use super::fencing::Reads;
+use crate::observe::Span;
+
+/// Side effects on one resource.
+#[derive(Clone, Debug, Default)]
+pub struct SideEffects {
+    total: Counter,
+    distinct: Counter,
+    duplicates: u64,
+    /// How reading each goes.
+    pub reads: [Reads; 2],
+    /// The last total that was not held against anything yet.
+    open: Option<(u64, Span)>,
+    /// Duplicates as of the reads before, from where neither counter began anew.
+    before: Option<u64>,
+    /// The most that two reads in a row have shown since then.
+    confirmed: u64,
+}
+
+impl SideEffects {
+    /// Takes a read of how many there were; a counter that is not there has counted nothing.
+    pub fn read_total(&mut self, total: Option<u64>, span: Span) {
+        self.reads[0].succeeded(span.done);
+        let total = total.unwrap_or(0);
+        if self.total.read(total) == Moved::Reset {
+            self.before = None;
+        }
+        self.open = Some((total, span));
+    }
+
+    /// Takes a read of how many logical requests there were. The total has to have been read before it and not long ago:
+    /// then every request in the total had the time to be counted here too.
+    pub fn read_distinct(&mut self, distinct: Option<u64>, span: Span, poll: Duration) {
+        self.reads[1].succeeded(span.done);
+        let distinct = distinct.unwrap_or(0);
+        if self.distinct.read(distinct) == Moved::Reset {
+            self.before = None;
+        }
+        let Some((total, read)) = self.open.take() else { return };
+        let is_before = read == span || read.done <= span.sent;
+        if !is_before || span.sent.since(read.done) > poll * 2 {
+            return;
+        }
+        let now = total.saturating_sub(distinct);
+        match self.before.replace(now) {
+            // What was there at first is history.
+            None => self.confirmed = now,
+            Some(before) => {
+                let shown = before.min(now);
+                self.duplicates += shown.saturating_sub(self.confirmed);
+                self.confirmed = self.confirmed.max(shown);
+            }
+        }
+    }
+
+    /// Side effects since the first read; `None` before it.
+    pub fn total(&self) -> Option<u64> {
+        self.reads[0].last.map(|_| self.total.total())
+    }
+
+    /// Duplicates since the first reads; `None` before them.
+    pub fn duplicates(&self) -> Option<u64> {
+        self.reads[0].last.and(self.reads[1].last).map(|_| self.duplicates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::observe::Mono;
+
+    const POLL: Duration = Duration::from_secs(2);
+
+    fn span(n: usize) -> Span {
+        let at = Mono(n as u64 * 2_000_000_000);
+        Span { sent: at, done: at.plus(Duration::from_millis(1)) }
+    }
+
+    fn run(reads: &[(u64, u64)]) -> SideEffects {
+        let mut e = SideEffects::default();
+        for (i, (total, distinct)) in reads.iter().enumerate() {
+            e.read_total(Some(*total), span(i));
+            e.read_distinct(Some(*distinct), span(i), POLL);
+        }
+        e
+    }
+
+    #[test]
+    fn duplicates_are_what_two_reads_show_beyond_what_was_there_at_first() {
+        let e = run(&[(100, 97), (101, 98), (103, 99), (104, 100)]);
+        assert_eq!((e.total(), e.duplicates()), (Some(4), Some(1)));
+        assert_eq!(
+            run(&[(0, 0), (2, 1)]).duplicates(),
+            Some(0),
+            "one read may show a request under way"
+        );
+        assert_eq!(run(&[(0, 0), (2, 1), (3, 3)]).duplicates(), Some(0));
+        assert_eq!(SideEffects::default().duplicates(), None);
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_makes_no_duplicates() {
+        // Both, the total alone, and what it is held against alone.
+        assert_eq!(run(&[(50, 50), (3, 3), (4, 4)]).duplicates(), Some(0));
+        assert_eq!(run(&[(50, 50), (3, 51), (4, 52)]).duplicates(), Some(0));
+        let e = run(&[(50, 50), (51, 1), (52, 2), (54, 3), (55, 4)]);
+        assert_eq!((e.total(), e.duplicates()), (Some(5), Some(1)));
+    }
+
+    #[test]
+    fn reads_that_do_not_belong_together_are_not_compared() {
+        let mut e = SideEffects::default();
+        for i in 0..5 {
+            // The total is read after it.
+            e.read_distinct(Some(1), span(i), POLL);
+            e.read_total(Some(9), span(i));
+        }
+        assert_eq!(e.duplicates(), Some(0));
+        let mut e = SideEffects::default();
+        e.read_total(Some(9), span(0));
+        e.read_distinct(Some(1), span(10), POLL);
+        e.read_total(Some(99), span(10));
+        e.read_distinct(Some(1), span(20), POLL);
+        assert_eq!((e.total(), e.duplicates()), (Some(90), Some(0)));
+    }
+
+    proptest! {
+        /// Whoever counts a request before its effects, read at any instants, has no duplicates.
+        #[test]
+        fn requests_under_way_are_no_duplicates(steps in proptest::collection::vec((0_u64..5, 0_u64..5), 1..60)) {
+            let (mut distinct, mut total) = (0, 0);
+            let mut reads = Vec::new();
+            for (begun, ended) in steps {
+                distinct += begun;
+                total = distinct.min(total + ended);
+                reads.push((total, distinct));
+            }
+            prop_assert_eq!(run(&reads).duplicates(), Some(0));
+        }
+
+        #[test]
+        fn all_that_happen_are_found(each in proptest::collection::vec(0_u64..4, 1..30)) {
+            let (mut total, mut reads) = (0, vec![(0, 0)]);
+            for n in &each {
+                total += n;
+                reads.push((total, 0));
+            }
+            reads.push((total, 0));
+            prop_assert_eq!(run(&reads).duplicates(), Some(each.iter().sum()));
+        }
+
+        #[test]
+        fn no_counter_ever_falls(reads: Vec<(u64, u64)>) {
+            let mut e = SideEffects::default();
+            let mut before = (Some(0), Some(0));
+            for (i, (total, distinct)) in reads.into_iter().enumerate() {
+                e.read_total(Some(total), span(i));
+                e.read_distinct(Some(distinct), span(i), POLL);
+                let now = (e.total(), e.duplicates());
+                prop_assert!(now >= before);
+                before = now;
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! How ends of tenures are settled by the primary's facts, and what they teach all locks of one config entry.
+
+use std::sync::Arc;
+
+use super::Store;
+use crate::config::LockRules;
+use crate::derive::ends::After;
+use crate::derive::node::Node;
+use crate::derive::tenure::Marks;
+use crate::derive::wanted::Effects;
+use crate::derive::words::Evidence;
+use crate::observe::NodeFacts;
+
+impl Store {
+    pub(super) fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
+        // Whether the server's clock was stepped or we stood still is known within two polls.
+        if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
+            return;
+        }
+        let after = After { flushes: facts.flushes, evicted: facts.evicted_keys };
+        for lock in self.locks.values_mut().filter(|l| !l.pending.is_empty()) {
+            for (evidence, end) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
+                if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
+                    *n += 1;
+                }
+                if lock.rules.pooled {
+                    let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
+                    let pool = self.pools.entry(pool_of(&lock.rules)).or_default();
+                    pool.holds.learn(end.held, own_end, facts.span.done);
+                    pool.leases.learn(end.largest);
+                }
+            }
+        }
+    }
+}
+
+/// Counters as of now, for a read of this primary.
+pub(super) fn marks(node: &Node, breaks: u64, failovers: u64) -> Marks {
+    let facts = node.facts.as_ref();
+    Marks {
+        breaks,
+        failovers,
+        steps: node.clock.steps,
+        stepped_micros: node.clock.stepped_micros,
+        flushes: facts.and_then(|f| f.flushes),
+        evicted: facts.and_then(|f| f.evicted_keys),
+    }
+}
+
+/// Locks of one config entry share their rules, and with them the pool of their holds.
+pub(super) fn pool_of(rules: &Arc<LockRules>) -> usize {
+    Arc::as_ptr(rules) as usize
+}

@@ -1,0 +1,92 @@
+//! Which format a value is of: the declared one, or the one that fits best. Of formats that fit equally well it takes for
+//! granted only what all of them say.
+
+use crate::config::{LockRules, TokenKind};
+use crate::observe::Decoded;
+use crate::observe::lock::{Endless, Shape};
+
+use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, value};
+
+/// Decodes a value: by the declared format if there is one, else by the one that fits best.
+pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
+    let raw = bounded(raw);
+    let sight = Sight { key, raw, rules, is_declared: false };
+    // A pointer to the owner says as much as the format's name.
+    let pointed = rules.owner_json.as_ref().map(|_| json::FORMAT.name);
+    let declared = rules.format.as_deref().or(pointed);
+    if let Some(format) = declared.and_then(|d| REGISTRY.iter().find(|f| f.name == d)) {
+        return ask(format, &Sight { is_declared: true, ..sight })
+            .map_or_else(|| misfit(format, raw), |(_, decoded)| decoded);
+    }
+    let mut best: Option<(Fit, Decoded)> = None;
+    for (fit, decoded) in REGISTRY.iter().filter_map(|f| ask(f, &sight)) {
+        match &mut best {
+            Some((known, _)) if fit < *known => {}
+            Some((known, named)) if fit == *known => agree(named, &decoded),
+            _ => best = Some((fit, decoded)),
+        }
+    }
+    best.map_or_else(|| Decoded::nobody("unknown", shape_of(raw)), |(_, decoded)| decoded)
+}
+
+/// A value that is none of the declared format's.
+fn misfit(format: &Format, raw: Raw<'_>) -> Decoded {
+    Decoded { misfit: true, ..Decoded::nobody(format.name, shape_of(raw)) }
+}
+
+/// A format's answer. It is not asked for a value of another type than its own.
+fn ask(format: &Format, sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
+    let kind = match sight.raw {
+        Raw::String { .. } => Kind::String,
+        Raw::Hash(_) => Kind::Hash,
+        Raw::Zset(_) => Kind::Zset,
+        Raw::Set(_) => Kind::Set,
+        Raw::Unread(_) => return None,
+    };
+    if kind == format.kind { (format.decode)(sight) } else { None }
+}
+
+/// Another format fits as well: of what would follow from the name, only what both say is kept.
+fn agree(named: &mut Decoded, other: &Decoded) {
+    named.also_fits.push(other.format);
+    if named.default_lease != other.default_lease {
+        named.default_lease = None;
+    }
+    if named.always_renews != other.always_renews {
+        named.always_renews = None;
+    }
+    if other.tokens == TokenKind::Reusable {
+        named.tokens = TokenKind::Reusable;
+    }
+    if named.endless == Endless::Abnormal {
+        named.endless = other.endless;
+    }
+    named.ends_by_expiry |= other.ends_by_expiry;
+}
+
+/// Whether a key belongs to some lock without being one.
+pub fn is_companion(key: &[u8]) -> bool {
+    REGISTRY.iter().any(|f| (f.is_companion)(key))
+}
+
+/// Key type and coarse shape.
+pub fn shape_of(raw: Raw<'_>) -> Shape {
+    match raw {
+        Raw::String { bytes, full_len } => value::shape_of(bytes, full_len),
+        Raw::Hash(_) => Shape::Hash,
+        Raw::Zset(_) => Shape::Zset,
+        Raw::Set(_) => Shape::Set,
+        Raw::Unread(shape) => shape,
+    }
+}
+
+/// A value with too many members is no lock, and is not looked at.
+fn bounded(raw: Raw<'_>) -> Raw<'_> {
+    let members = match raw {
+        Raw::Hash(fields) => fields.len(),
+        Raw::Zset(members) => members.len(),
+        Raw::Set(members) => members.len(),
+        _ => 0,
+    };
+    if members > MAX_HOLDERS { Raw::Unread(shape_of(raw)) } else { raw }
+}

@@ -1,0 +1,55 @@
+//! What a session does once a sweep has read all keys: says so, reads what the node says of itself, and on the primary
+//! what lies beside the locks.
+
+use std::sync::atomic::Ordering;
+
+use super::messages::{End, Report, Seen};
+use super::session::Session;
+use super::task::NodeTask;
+use crate::clock;
+use crate::observe::node::SweepDone;
+use crate::observe::{Mono, Observation, ServerTime, Span};
+
+impl Session<'_> {
+    pub(super) async fn end_sweep(&mut self) -> Result<(), End> {
+        let Some(sweep) = self.sweep.take() else { return Ok(()) };
+        let facts_begun = clock::mono();
+        let server = self.read_facts().await?;
+        let done = clock::mono();
+        let span = Span { sent: sweep.begun, done };
+        let busy = sweep.busy + done.since(facts_begun);
+        let node = self.task.node.clone();
+        self.task.send(Observation::SweepDone(SweepDone { node, span, busy })).await?;
+        self.task.succeeded(span, busy).await?;
+        let is_primary = self.task.scans.load(Ordering::Relaxed);
+        let NodeTask { beside, sweeper, context, .. } = &mut *self.task;
+        match server.filter(|_| is_primary) {
+            Some(server) => beside.begin(sweeper, context, server),
+            None => beside.rest(),
+        }
+        let gone = self.task.sweeper.take_gone();
+        if !gone.is_empty() && is_primary {
+            self.task.report(Report::Gone(gone)).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives the server's time and when it was asked for.
+    pub(super) async fn read_facts(&mut self) -> Result<Option<(ServerTime, Mono)>, End> {
+        self.facts_wanted = false;
+        let facts = self.reader.read(&mut self.conn, &mut self.task.abilities).await?;
+        let addr = self.task.node.addr.clone();
+        self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
+        let server = facts.time.zip(Some(facts.span.sent));
+        self.task.send(Observation::Node(Box::new(facts))).await?;
+        Ok(server)
+    }
+
+    pub(super) async fn read_beside(&mut self) -> Result<(), End> {
+        let NodeTask { beside, sweeper, abilities, context, .. } = &mut *self.task;
+        for told in beside.step(&mut self.conn, sweeper, abilities, context).await? {
+            self.task.send(told).await?;
+        }
+        Ok(())
+    }
+}

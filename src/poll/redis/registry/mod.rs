@@ -1,0 +1,128 @@
+//! Reads a fleet's registry of its live workers, by a preset or in its generic form, over a connection of its own: what is
+//! in a registry may be large or odd, and must not cost the locks a read. A read is complete or a failure.
+
+mod bullmq;
+mod members;
+mod resque;
+mod rq;
+mod sidekiq;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::ability::Abilities;
+use super::conn::Conn;
+use super::dial::parse_addr;
+use super::failure::Failure;
+use super::handshake;
+use super::parts::PartReader;
+use super::store::StoreHandle;
+use crate::config::Preset;
+use crate::observe::label;
+use crate::observe::node::FailReason;
+use crate::observe::source::{ListMember, SourceFailed};
+use walk::Budget;
+
+/// Longest time for one read of a registry.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Reads registries of one store.
+pub struct ListReader {
+    store: StoreHandle,
+    link: Option<Link>,
+    abilities: Abilities,
+}
+
+/// A connection to the primary of this address.
+struct Link {
+    addr: Arc<str>,
+    conn: Conn,
+    parts: PartReader,
+}
+
+impl ListReader {
+    /// Connects with the first read.
+    pub fn new(store: StoreHandle) -> Self {
+        Self { store, link: None, abilities: Abilities::default() }
+    }
+
+    /// Reads the whole registry on the primary.
+    pub async fn read(&mut self, preset: &Preset) -> Result<Vec<ListMember>, SourceFailed> {
+        let read = match timeout(DEADLINE, self.try_read(preset)).await {
+            Ok(read) => read,
+            Err(_) => {
+                let seconds = DEADLINE.as_secs();
+                let detail = format!("the registry was not read within {seconds} s");
+                Err(Failure::new(FailReason::Timeout, detail))
+            }
+        };
+        read.map(Names::into_members).map_err(|failure| {
+            // A connection that failed once is not used again.
+            self.link = None;
+            let detail = format!("store {}: {}", self.store.config().name, failure.detail);
+            SourceFailed { reason: failure.reason, detail }
+        })
+    }
+
+    async fn try_read(&mut self, preset: &Preset) -> Result<Names, Failure> {
+        let addr = self
+            .store
+            .primary()
+            .map_err(|reason| Failure::new(reason, "its primary is not connected"))?;
+        if self.link.as_ref().is_none_or(|link| link.addr != addr) {
+            let unusable = || Failure::new(FailReason::Other, format!("{addr} is no address"));
+            let at = parse_addr(&addr).ok_or_else(unusable)?;
+            let (conn, _) =
+                handshake::connect(self.store.config(), &at, &mut self.abilities).await?;
+            self.link = Some(Link { addr, conn, parts: PartReader::default() });
+        }
+        let Some(Link { conn, parts, .. }) = &mut self.link else {
+            return Err(Failure::new(FailReason::Other, "there is no connection"));
+        };
+        let mut budget = Budget::default();
+        match preset {
+            Preset::Sidekiq => sidekiq::read(conn, &mut budget).await,
+            Preset::Rq => rq::read(conn, &mut budget).await,
+            Preset::Resque => resque::read(conn, &mut budget).await,
+            Preset::BullMq { queue } => bullmq::read(conn, queue, &mut budget).await,
+            Preset::Members { key, kind, heartbeat } => {
+                let heartbeat = heartbeat.as_deref();
+                members::read(conn, parts, key, *kind, heartbeat, &mut budget).await
+            }
+        }
+    }
+}
+
+/// Names with their last beat; the same name twice is one member.
+#[derive(Default)]
+struct Names(BTreeMap<Arc<str>, Option<f64>>);
+
+impl Names {
+    fn add(&mut self, name: &[u8], beat: Option<f64>) {
+        if !name.is_empty() {
+            let at = self.0.entry(label::text(name).into()).or_default();
+            *at = beat.or(*at);
+        }
+    }
+
+    fn into_members(self) -> Vec<ListMember> {
+        self.0.into_iter().map(|(name, beat)| ListMember { name, beat }).collect()
+    }
+}
+
+/// A time as Ruby and Python write it, in seconds since the epoch; for people only.
+fn written_time(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let text = text.strip_suffix("+00:00").unwrap_or(text);
+    let at = humantime::parse_rfc3339_weak(text).ok()?;
+    at.duration_since(std::time::UNIX_EPOCH).ok().map(|d| d.as_secs_f64())
+}
+
+/// Seconds since the epoch as a number; for people only.
+fn number(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0)
+}
