@@ -31,6 +31,8 @@ pub struct Beside {
     pub(super) awaited: Option<(Arc<Decoded>, Expiry)>,
     /// Holders whose expiry was not among what was told last.
     pub(super) untold: Vec<Token>,
+    /// Holders whose own expiry was past or missing when it was told last: the key may go on naming them.
+    pub(super) over: Vec<Token>,
     /// The read before the one that shows new holders.
     pub(super) before: Option<Seen>,
     /// The library took note that the holder stalled: since the first read that showed it.
@@ -93,7 +95,10 @@ impl Lock {
             let holders = self.beside.awaited.iter().flat_map(|(value, _)| &value.holders);
             self.beside.untold =
                 holders.filter(|h| !is_told(h)).map(|h| h.owner.token.clone()).collect();
-            self.read_members(shown, c, workers, fx);
+            let ended = shown.iter().filter(|(_, share)| share.is_none());
+            let over = ended.map(|(token, _)| token.clone()).collect();
+            let was_over = std::mem::replace(&mut self.beside.over, over);
+            self.read_members(shown, &was_over, c, workers, fx);
         }
     }
 
