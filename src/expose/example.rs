@@ -130,6 +130,7 @@ fn holder(worker: &str, liveness: Liveness) -> HolderView {
         taken_at: None,
         host: None,
         pid: None,
+        thread: None,
         beat_age_seconds: None,
     }
 }
@@ -140,11 +141,23 @@ fn orders_lock() -> LockView {
         name: "orders".into(),
         key: "lock:orders".into(),
         format: "string",
+        also_fits: vec!["redlock"],
         lease_source: Some(LeaseSource::Config),
         tier: Some(SeriesTier::Full),
         fresh: true,
         held: Some(true),
-        holders: vec![holder("orders-1", Liveness::Frozen)],
+        holders: vec![HolderView {
+            lost_seconds: Some(33.0),
+            remaining_seconds: Some(21.5),
+            held_seconds: 93.0,
+            renewal_age_seconds: Some(8.5),
+            taken_at: Some(1_789_999_906.75),
+            host: Some("host-a".into()),
+            pid: Some(4711),
+            thread: Some("7".into()),
+            beat_age_seconds: Some(43.0),
+            ..holder("orders-1", Liveness::Frozen)
+        }],
         holders_beyond: 0,
         limit: None,
         waiters: Some(2),
@@ -187,8 +200,6 @@ fn orders_lock() -> LockView {
         divergences: vec![("10.0.0.6:6379".into(), DivergenceKind::ExpiredByClock)],
         coverage_lost: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
-        token_host: Some("host-a".into()),
-        token_pid: Some(4711),
         beat_age_seconds: Some(43.0),
         told: told::of_orders(),
         transitions: vec![TransitionView {

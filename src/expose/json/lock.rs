@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::host::Stalls;
+use super::holder::{Holder, describe_holders};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
@@ -17,11 +17,15 @@ pub(super) struct Lock<'a> {
     lock: &'a str,
     key: &'a str,
     format: Option<&'static str>,
+    also_fits: &'a [&'static str],
     fresh: bool,
     state: &'static str,
     class: Vec<&'static str>,
     signals: BTreeMap<&'static str, Option<bool>>,
     holders: Vec<Holder<'a>>,
+    holders_beyond: u64,
+    limit: Option<u64>,
+    waiters: Option<u64>,
     liveness: Option<&'static str>,
     lost_seconds: Option<f64>,
     held_seconds: Option<f64>,
@@ -35,18 +39,6 @@ pub(super) struct Lock<'a> {
     effects: Vec<Effects<'a>>,
     counts: Counts,
     transitions: Vec<Transition<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Holder<'a> {
-    worker: Option<&'a str>,
-    fingerprint: &'a str,
-    count: u64,
-    liveness: &'static str,
-    host: Option<&'a str>,
-    pid: Option<i32>,
-    beat_age_seconds: Option<f64>,
-    stalls: Option<Stalls>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -112,6 +104,7 @@ pub(super) fn describe<'a>(
         lock: &lock.name,
         key: &lock.key,
         format: not_empty(lock.format),
+        also_fits: &lock.also_fits,
         fresh,
         state: standing::state(store, lock),
         class: standing::raised(store, lock).map(Signal::as_str).collect(),
@@ -120,6 +113,9 @@ pub(super) fn describe<'a>(
             .map(|s| (s.as_str(), standing::judged(store, lock, *s)))
             .collect(),
         holders: describe_holders(lock, fresh, roster),
+        holders_beyond: lock.holders_beyond,
+        limit: lock.limit,
+        waiters: lock.waiters.filter(|_| fresh),
         liveness: lock.liveness.filter(|_| fresh).map(|l| l.as_str()),
         lost_seconds: now(lock.lost_seconds),
         held_seconds: now(lock.held_seconds),
@@ -152,25 +148,6 @@ pub(super) fn describe<'a>(
             .map(|t| Transition { age_seconds: t.age_seconds, what: t.what, detail: &t.detail })
             .collect(),
     }
-}
-
-fn describe_holders<'a>(lock: &'a LockView, fresh: bool, roster: &Roster<'_>) -> Vec<Holder<'a>> {
-    // The view knows the token and the beat of one holder; of several it cannot be said whose they are.
-    let is_only = lock.holders.len() == 1;
-    lock.holders
-        .iter()
-        .map(|h| Holder {
-            worker: not_empty(&h.worker),
-            fingerprint: &h.fingerprint,
-            count: h.count,
-            liveness: h.liveness.as_str(),
-            host: lock.token_host.as_deref().filter(|_| is_only),
-            pid: lock.token_pid.filter(|_| is_only),
-            beat_age_seconds: lock.beat_age_seconds.filter(|_| is_only && fresh),
-            // A worker's own, so that each of several holders has its own.
-            stalls: roster.stalls(&h.worker).filter(|_| fresh),
-        })
-        .collect()
 }
 
 fn coverage(list: &[(Aspect, BlindReason)]) -> Vec<Coverage> {

@@ -46,6 +46,7 @@ fn holder() -> impl Strategy<Value = HolderView> {
         taken_at: None,
         host: None,
         pid: None,
+        thread: None,
         beat_age_seconds: None,
     })
 }
@@ -78,6 +79,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             key: name.clone(),
             name,
             format: "string",
+            also_fits: Vec::new(),
             lease_source,
             tier,
             fresh,
@@ -114,8 +116,6 @@ fn lock() -> impl Strategy<Value = LockView> {
             divergences,
             blind: coverage_lost.clone(),
             coverage_lost,
-            token_host: None,
-            token_pid: None,
             beat_age_seconds: n[12],
             told: ToldView::default(),
             transitions: Vec::new(),
