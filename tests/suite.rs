@@ -8,7 +8,6 @@ mod promql;
 mod support;
 
 mod alert_rules;
-mod clients;
 mod clock_bounds;
 mod clock_failures;
 mod clock_step;
@@ -33,6 +32,7 @@ mod hostile_servers;
 mod inhibition;
 mod jvm;
 mod layering;
+mod libraries;
 mod live_workers;
 mod outage;
 mod pipeline;

@@ -198,7 +198,11 @@ fn is_as_done(inside: &Inside, name: &str) {
     }
     for lock in ["memory", "quota", "ice", "clock"] {
         assert_eq!(moved("dlock_lease_ends_total", lock), 0.0, "{lock}");
-        assert_eq!(moved("dlock_signal_rises_total", lock), 0.0, "{lock}");
+        // Set back, the clock leaves more of the lease than it has until it is renewed, which may be before the next poll.
+        let absurd = [("lock", lock), ("signal", "lease_absurd")];
+        let told = m.sum("dlock_signal_rises_total", &absurd);
+        assert!(told == 0.0 || (name == "backward" && told == 1.0), "{lock}: {told}");
+        assert_eq!(moved("dlock_signal_rises_total", lock), told, "{lock}");
         assert_eq!(moved("dlock_lease_late_renewals_total", lock), 0.0, "{lock}");
         assert_eq!(moved("dlock_contention_events_total", lock), 0.0, "{lock}");
     }
