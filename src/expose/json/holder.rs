@@ -53,4 +53,3 @@ pub(super) fn describe_holders<'a>(
         })
         .collect()
 }
-

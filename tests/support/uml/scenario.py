@@ -79,8 +79,7 @@ def until(what, condition, deadline=20.0):
         if value:
             return value
         if time.monotonic() > end:
-            seen = "".join(f"\n{line}" for line in metrics().splitlines() if line.startswith("dlock_worker_"))
-            raise TimeoutError(f"not within {deadline} s: {what}{seen}")
+            raise TimeoutError(f"not within {deadline} s: {what}")
         time.sleep(0.05)
 
 
@@ -181,12 +180,6 @@ def quota():
     FACTS["quota"] = {key: after[key] - before[key] for key in ("nr_throttled", "throttled_usec")}
 
 
-def worst(bound):
-    start = f'dlock_worker_worst_stall_seconds{{worker="ice-1",bound="{bound}"}} '
-    told = [line for line in metrics().splitlines() if line.startswith(start)]
-    return float(told[0].removeprefix(start)) if told else 0.0
-
-
 def freeze():
     group = f"{GROUPS}/ice"
     scrape("ice-before")
@@ -200,8 +193,6 @@ def freeze():
     write(f"{group}/cgroup.freeze", "0")
     until("it is thawed", lambda: "frozen 0" in read(f"{group}/cgroup.events"))
     FACTS["ice"] = {"least": least, "most": time.monotonic() - begun}
-    # A machine that others starve samples late, and tells no bound until it has sampled again.
-    until("the stall is told", lambda: worst("upper") > FROZEN)
     scrape("ice-after")
 
 
