@@ -35,7 +35,9 @@ fn sources_of_locks_arrive_with_their_store_and_places() {
 #[test]
 fn lists_and_claims_arrive() {
     let config = load_file(format!("{FIXTURES}/good/sources.yml")).unwrap();
-    let [fleet, mails, sidekiq] = config.live_workers.as_slice() else { panic!("three lists") };
+    let [fleet, mails, sidekiq, tasks] = config.live_workers.as_slice() else {
+        panic!("four lists")
+    };
     let Preset::Members { key, kind: MembersKind::Zset, heartbeat: Some(beat) } = &fleet.preset
     else {
         panic!("{fleet:?}")
@@ -48,6 +50,7 @@ fn lists_and_claims_arrive() {
     assert_eq!(mails.preset, Preset::BullMq { queue: "mails".into() });
     assert_eq!((&*mails.store, &sidekiq.preset), ("other", &Preset::Sidekiq));
     assert_eq!(sidekiq.refresh, Duration::from_secs(10));
+    assert_eq!(tasks.preset, Preset::Celery { channel: Some("/1.celeryev".into()) });
     let claims: Vec<_> = config.workers.iter().map(|w| w.claim.clone()).collect();
     let Some(Source::Redis { json, .. }) = &claims[1] else { panic!("{claims:?}") };
     assert_eq!(json.as_deref(), Some("/locks"));
