@@ -33,6 +33,15 @@ fn sources_of_locks_arrive_with_their_store_and_places() {
 }
 
 #[test]
+fn a_lock_over_several_keys_arrives_as_one() {
+    let config = load_file(format!("{FIXTURES}/good/keys.yml")).unwrap();
+    let [job] = config.stores["main"].locks.as_slice() else { panic!("one lock") };
+    let keys = ["0", "1", "2"].map(|i| format!("rueidislock:{i}:job").into_bytes()).into();
+    assert_eq!(job.keys, LockKeys::Several { name: "job".into(), keys });
+    assert!(job.rules.by_key && job.rules.series == SeriesTier::Full);
+}
+
+#[test]
 fn lists_and_claims_arrive() {
     let config = load_file(format!("{FIXTURES}/good/sources.yml")).unwrap();
     let [fleet, mails, sidekiq, tasks] = config.live_workers.as_slice() else {

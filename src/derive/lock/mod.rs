@@ -39,6 +39,7 @@ use super::owners::OwnerIndex;
 use super::pool::Pool;
 use super::replica::{Replica, Sight};
 use super::signals::Signals;
+use super::spread::Spread;
 use super::tenure::{Seen, Tenure};
 use super::wanted::{Effects, Wanted};
 use super::words::{Evidence, LeaseSource, Signal};
@@ -147,6 +148,8 @@ pub struct Lock {
     raised: Option<Vec<(Signal, String)>>,
     /// Who waits, where the value itself shows it.
     pub waiters_inside: Option<Waiters>,
+    /// Its keys, if it has several.
+    pub spread: Option<Box<Spread>>,
 }
 
 /// What a read comes with.
@@ -203,6 +206,7 @@ impl Lock {
             is_aligned: true,
             raised: None,
             waiters_inside: None,
+            spread: None,
         }
     }
 
@@ -273,6 +277,10 @@ impl Lock {
     }
 
     fn want_read(&self, at: Mono, fx: &mut Effects) {
-        fx.wanted.push(Wanted::Key { store: self.store, key: self.key, at });
+        let store = self.store;
+        match &self.spread {
+            None => fx.wanted.push(Wanted::Key { store, key: self.key, at }),
+            Some(all) => fx.wanted.extend(all.keys().map(|key| Wanted::Key { store, key, at })),
+        }
     }
 }
