@@ -1,7 +1,7 @@
 //! A lock over several keys of one server, live: the commands that rueidislock sends, by a holder that renews, loses keys and
 //! lets go, and what a rival leaves behind.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::support::{
     Driver, Exporter, Metrics, RedisServer, RedisSetup, acl_line_of_the_readme, raised,
@@ -22,8 +22,8 @@ fn key(i: usize) -> String {
 
 /// The end of a lease that begins now, by the clock of the client, as rueidislock has it.
 fn deadline() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    (now + LEASE).as_millis().to_string()
+    let end = dlock_exporter::clock::wall_secs() + LEASE.as_secs_f64();
+    format!("{:.0}", end * 1e3)
 }
 
 /// Takes all keys by one token, renews at half of the lease what is still its own, and in the end lets go of it.
