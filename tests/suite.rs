@@ -33,6 +33,7 @@ mod hostile_servers;
 mod inhibition;
 mod jvm;
 mod layering;
+mod libraries;
 mod live_workers;
 mod outage;
 mod pipeline;

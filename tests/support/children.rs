@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use std::os::unix::process::CommandExt;
@@ -22,14 +22,27 @@ pub struct Group {
 impl Group {
     /// Starts `command` in its own process group, with its output in `log`.
     pub fn start(name: &str, command: &mut Command, log: &Path) -> Self {
-        let file = File::options().create(true).append(true).open(log).expect("the log opens");
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone().expect("a file handle can be cloned"))
-            .stderr(file)
-            .process_group(0)
-            .spawn()
-            .unwrap_or_else(|e| panic!("cannot start {name} ({command:?}): {e}"));
+        let file = open(log);
+        let output = file.try_clone().expect("a file handle can be cloned");
+        Self::spawn(name, command.stdin(Stdio::null()).stdout(output).stderr(file), log)
+    }
+
+    /// The same, with its input and output for the caller and only its errors in `log`.
+    pub fn talking(
+        name: &str,
+        command: &mut Command,
+        log: &Path,
+    ) -> (Self, ChildStdin, ChildStdout) {
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(log));
+        let mut group = Self::spawn(name, pipes, log);
+        let input = group.child.stdin.take().expect("its input is a pipe");
+        let output = group.child.stdout.take().expect("its output is a pipe");
+        (group, input, output)
+    }
+
+    fn spawn(name: &str, command: &mut Command, log: &Path) -> Self {
+        let child = command.process_group(0).spawn();
+        let child = child.unwrap_or_else(|e| panic!("cannot start {name} ({command:?}): {e}"));
         Self { child, name: name.into(), log: log.into() }
     }
 
@@ -96,6 +109,10 @@ impl Group {
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(25)..].join("\n")
     }
+}
+
+fn open(log: &Path) -> File {
+    File::options().create(true).append(true).open(log).expect("the log opens")
 }
 
 /// The first process that this one started and that is still there.

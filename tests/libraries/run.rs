@@ -1,0 +1,304 @@
+//! What every ecosystem's locks go through, and what must be seen meanwhile. The same for all libraries: what differs is
+//! in their cases.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::Duration;
+
+use dlock_exporter::clock;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::case::{Case, NamedBy};
+use super::driver::Driver;
+use crate::support::{Exporter, Metrics, RedisServer, RedisSetup, acl_line_of_the_readme};
+
+const SOON: Duration = Duration::from_secs(15);
+/// The worker that the driver is, wherever something names it.
+pub const WORKER: &str = "driver";
+const OWNERS: &str = "lock:owners";
+
+/// Takes every lock with its library and watches what becomes of it.
+pub fn run(ecosystem: &str, command: Command, cases: &[Case]) {
+    let mut world = World::start(ecosystem, command, cases);
+    world.acquire(|_| true);
+    world.all_are_decoded();
+    world.those_that_renew_are_renewed();
+    world.a_stopped_process_is_seen_in_every_lock();
+    world.all_is_well_again();
+    world.all_are_released();
+    world.no_token_is_shown();
+}
+
+/// A server whose exporter user may read every key, and an owner index.
+fn server() -> RedisServer {
+    let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
+    let line = line.replace("%R~lock:* %R~hb:*", "%R~*").replace("PASSWORD", "watch-only");
+    RedisSetup::default().acl(&line).start()
+}
+
+struct World<'a> {
+    server: RedisServer,
+    driver: Driver,
+    exporter: Exporter,
+    cases: &'a [Case],
+    tokens: BTreeSet<Vec<u8>>,
+    _dir: TempDir,
+}
+
+impl<'a> World<'a> {
+    fn start(ecosystem: &str, command: Command, cases: &'a [Case]) -> Self {
+        let server = server();
+        let driver = Driver::start(ecosystem, command, &server);
+        let dir = TempDir::new().expect("a temporary directory can be made");
+        let pid_file = dir.path().join("pid");
+        std::fs::write(&pid_file, driver.pid().to_string()).expect("the pid can be written");
+        let entries = cases.iter().filter_map(Case::entry).map(|e| format!("\n      - {e}"));
+        let exporter = Exporter::start(&format!(
+            "poll_interval: 200ms
+stores:
+  main:
+    url: {}
+    username: dlock
+    owner_index: {{ key: '{OWNERS}' }}
+    locks:{}
+      - {{ match: '*', series: full }}
+workers:
+  driver:
+    names: [{WORKER}]
+    process: {{ pid_file: '{}' }}
+",
+            server.url(),
+            entries.collect::<String>(),
+            pid_file.display(),
+        ));
+        Self { server, driver, exporter, cases, tokens: BTreeSet::new(), _dir: dir }
+    }
+
+    fn acquire(&mut self, wanted: impl Fn(&Case) -> bool) {
+        for case in self.cases.iter().filter(|c| wanted(c)) {
+            let tokens = self.driver.acquire(case.case, case.name, case.lease_ms);
+            if case.named_by == NamedBy::Index {
+                assert!(
+                    !tokens.is_empty(),
+                    "{}: an opaque token is needed for the index",
+                    case.case
+                );
+                for token in &tokens {
+                    self.index(token);
+                }
+            }
+            self.tokens.extend(tokens);
+        }
+    }
+
+    /// What an application does that keeps an index of its tokens.
+    fn index(&self, token: &[u8]) {
+        let mut command = redis::cmd("HSET");
+        let client = redis::Client::open(self.server.url()).expect("a test server's URL is good");
+        let mut connection = client.get_connection().expect("a test server accepts connections");
+        command.arg(OWNERS).arg(token).arg(WORKER);
+        command.exec(&mut connection).expect("the index is a hash");
+    }
+
+    fn all_are_decoded(&mut self) {
+        self.wait("every lock is decoded", |case, m, lock| {
+            let mut wrong = Wrong::default();
+            wrong.unless(m.is("dlock_lock_held", &of(case), 1.0), "not held");
+            let held_by = m.value("dlock_lock_holder_info", &with(case, ("worker", WORKER)));
+            wrong.unless(held_by == Some(1.0), "not held by the driver");
+            let infos = m.all("dlock_lock_info", &of(case));
+            wrong.same(
+                "format",
+                infos.iter().map(|s| s.label("format")).collect(),
+                vec![case.format],
+            );
+            wrong.same("format in the API", lock["format"].as_str(), Some(case.format));
+            let others =
+                lock["also_fits"].as_array().map(|l| l.iter().filter_map(Value::as_str).collect());
+            wrong.same("also fits", others, Some(case.also_fits.to_vec()));
+            let holders = lock["holders"].as_array().cloned().unwrap_or_default();
+            wrong.same("holders", holders.len(), case.holders);
+            for holder in &holders {
+                wrong.same("count", holder["count"].as_u64(), Some(case.count));
+                wrong.same("liveness", holder["liveness"].as_str(), Some("alive"));
+                let age = holder["acquired_timestamp"].as_f64().map(|at| clock::wall_secs() - at);
+                let is_recent = age.is_some_and(|age| (-1.0..120.0).contains(&age));
+                wrong.same(&format!("states its time ({age:?})"), is_recent, case.states_time);
+            }
+            wrong
+        });
+        let m = self.exporter.metrics();
+        let listed: BTreeSet<_> =
+            m.all("dlock_lock_info", &[]).iter().map(|s| s.label("lock").to_owned()).collect();
+        let locks: BTreeSet<_> = self.cases.iter().map(|c| c.key.to_owned()).collect();
+        assert_eq!(listed, locks, "only locks are listed");
+    }
+
+    fn those_that_renew_are_renewed(&mut self) {
+        self.wait("those that renew are renewed", |case, m, _| {
+            let mut wrong = Wrong::default();
+            let renewals = m.value("dlock_lease_renewals_total", &of(case)).unwrap_or(0.0);
+            wrong.unless(!case.renews || renewals >= 2.0, &format!("{renewals} renewals"));
+            wrong
+        });
+        let m = self.exporter.metrics();
+        for case in self.cases {
+            let of_case = of(case);
+            if !case.renews {
+                let renewals = m.sum("dlock_lease_renewals_total", &of_case);
+                assert_eq!(renewals, 0.0, "{}: nobody renews it", case.case);
+            }
+            let length = m.value("dlock_lease_length_seconds", &of_case);
+            let told = case.lease_ms as f64 / 1e3;
+            let is_learned = length.is_some_and(|l| (told * 0.8..=told + 0.1).contains(&l));
+            assert!(is_learned || case.lease_ms == 0, "{}: a lease of {length:?}", case.case);
+            let info = m.all("dlock_lock_info", &of_case);
+            assert_eq!(info.first().map(|s| s.label("format")), Some(case.format), "{}", case.case);
+        }
+        self.nothing_rose("nothing is wrong");
+    }
+
+    /// No signal is up or was, but those that the cases name.
+    fn nothing_rose(&self, what: &str) {
+        let m = self.exporter.metrics();
+        for case in self.cases {
+            let rises = m.all("dlock_signal_rises_total", &of(case));
+            assert!(!rises.is_empty(), "{} is not judged", case.case);
+            let rose: Vec<_> =
+                rises.iter().filter(|s| s.value > 0.0).map(|s| s.label("signal")).collect();
+            assert_eq!(rose, case.raises, "{what}: {}", case.case);
+        }
+    }
+
+    fn a_stopped_process_is_seen_in_every_lock(&mut self) {
+        self.driver.pause();
+        self.wait("every holder is stopped, and every short lease lapses", |case, m, _| {
+            let mut wrong = Wrong::default();
+            let stale = with(case, ("signal", "holder_stale"));
+            wrong.unless(m.sum("dlock_signal_rises_total", &stale) >= 1.0, "not stale");
+            let after = with(case, ("signal", "renewal_after_lost_liveness"));
+            wrong.same("renewed after it", m.sum("dlock_signal_rises_total", &after), 0.0);
+            if case.lapses() {
+                let lapsed = with(case, ("evidence", "lapsed"));
+                wrong.same("lapsed", m.sum("dlock_lease_ends_total", &lapsed), 1.0);
+                let stopped = with(case, ("state", "stopped"));
+                let under = m.sum("dlock_lease_expired_under_holder_total", &stopped);
+                wrong.same("lapsed while stopped", under, 1.0);
+                wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
+            } else {
+                let stopped = with(case, ("state", "stopped"));
+                wrong.same("stopped", m.value("dlock_holder_liveness", &stopped), Some(1.0));
+                wrong.same("stale", m.value("dlock_holder_stale", &of(case)), Some(1.0));
+            }
+            wrong
+        });
+        self.driver.resume();
+    }
+
+    fn all_is_well_again(&mut self) {
+        self.acquire(Case::lapses);
+        self.wait("every lock is held again, and well", |case, m, _| {
+            let mut wrong = Wrong::default();
+            wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(1.0));
+            let alive = with(case, ("state", "alive"));
+            wrong.same("alive", m.value("dlock_holder_liveness", &alive), Some(1.0));
+            wrong.same("stale", m.value("dlock_holder_stale", &of(case)), Some(0.0));
+            wrong
+        });
+        let m = self.exporter.metrics();
+        // That one stays for a minute, so that it is seen.
+        let flagged: Vec<_> = m
+            .all("dlock_locks_flagged", &[])
+            .into_iter()
+            .filter(|s| s.value > 0.0 && s.label("signal") != "renewal_overdue")
+            .filter(|s| !self.cases.iter().any(|c| c.raises.contains(&s.label("signal"))))
+            .collect();
+        assert!(flagged.is_empty(), "{flagged:?}");
+    }
+
+    fn all_are_released(&mut self) {
+        for case in self.cases {
+            self.driver.release(case.name);
+        }
+        self.wait("every lock is released", |case, m, _| {
+            let mut wrong = Wrong::default();
+            wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
+            let ends =
+                |evidence| m.sum("dlock_lease_ends_total", &with(case, ("evidence", evidence)));
+            let lapsed = if case.lapses() { 1.0 } else { 0.0 };
+            wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), 1.0 + lapsed);
+            let own = if case.ends == "lapsed" { 1.0 + lapsed } else { 1.0 };
+            wrong.same(case.ends, ends(case.ends), own);
+            wrong
+        });
+        let m = self.exporter.metrics();
+        let contested = m.all("dlock_contention_events_total", &[]);
+        let contested: Vec<_> = contested.iter().filter(|s| s.value > 0.0).collect();
+        assert!(contested.is_empty(), "nobody contended: {contested:?}");
+        self.driver.quit();
+    }
+
+    /// Owner tokens are credentials.
+    fn no_token_is_shown(&self) {
+        let pages = ["/metrics", "/api/v1/locks", "/api/v1/workers", "/"];
+        let shown = pages.map(|p| self.exporter.get(p).body).concat() + &self.exporter.log();
+        for token in &self.tokens {
+            let text = String::from_utf8_lossy(token).into_owned();
+            let hex: String = token.iter().map(|b| format!("{b:02x}")).collect();
+            assert!(!shown.contains(&text) && !shown.contains(&hex), "a token is shown: {text:?}");
+        }
+    }
+
+    /// Waits until nothing is wrong with any lock, and tells all that is if that takes too long.
+    fn wait(&mut self, what: &str, judge: impl Fn(&Case, &Metrics, &Value) -> Wrong) {
+        let deadline = clock::mono().plus(SOON);
+        loop {
+            let m = self.exporter.metrics();
+            let api: Value = serde_json::from_str(&self.exporter.get("/api/v1/locks").body)
+                .expect("the API answers with JSON");
+            let locks = api["locks"].as_array().cloned().unwrap_or_default();
+            let mut all = String::new();
+            for case in self.cases {
+                let lock = locks.iter().find(|l| l["lock"] == case.key).unwrap_or(&Value::Null);
+                for text in judge(case, &m, lock).0 {
+                    all += &format!("{} ({}): {text}\n", case.case, case.key);
+                }
+            }
+            if all.is_empty() {
+                return;
+            }
+            if deadline.since(clock::mono()) == Duration::ZERO {
+                let lines = m.lines("dlock_lock_");
+                panic!("not within {SOON:?}: {what}\n{all}\n{lines}\n{}", self.exporter.log());
+            }
+            std::thread::sleep(Duration::from_millis(40));
+        }
+    }
+}
+
+/// What is not as it should be.
+#[derive(Default)]
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    fn unless(&mut self, is_right: bool, what: &str) {
+        if !is_right {
+            self.0.push(what.to_owned());
+        }
+    }
+
+    fn same<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, is: T, wanted: T) {
+        if is != wanted {
+            self.0.push(format!("{what}: {is:?}, not {wanted:?}"));
+        }
+    }
+}
+
+fn of(case: &Case) -> [(&'static str, &'static str); 2] {
+    [("store", "main"), ("lock", case.key)]
+}
+
+fn with(case: &Case, more: (&'static str, &'static str)) -> [(&'static str, &'static str); 3] {
+    [("store", "main"), ("lock", case.key), more]
+}
