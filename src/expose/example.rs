@@ -130,6 +130,7 @@ fn holder(worker: &str, liveness: Liveness) -> HolderView {
         taken_at: None,
         host: None,
         pid: None,
+        thread: None,
         beat_age_seconds: None,
     }
 }
@@ -140,11 +141,20 @@ fn orders_lock() -> LockView {
         name: "orders".into(),
         key: "lock:orders".into(),
         format: "string",
+        also_fits: Vec::new(),
         lease_source: Some(LeaseSource::Config),
         tier: Some(SeriesTier::Full),
         fresh: true,
         held: Some(true),
-        holders: vec![holder("orders-1", Liveness::Frozen)],
+        holders: vec![HolderView {
+            host: Some("host-a".into()),
+            pid: Some(4711),
+            held_seconds: 93.0,
+            remaining_seconds: Some(21.5),
+            renewal_age_seconds: Some(8.5),
+            beat_age_seconds: Some(43.0),
+            ..holder("orders-1", Liveness::Frozen)
+        }],
         holders_beyond: 0,
         limit: None,
         waiters: Some(2),

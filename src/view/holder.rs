@@ -73,6 +73,7 @@ pub(super) fn holder_view(holder: &Holder<'_>, now: Mono) -> HolderView {
         taken_at: tenure.taken_at,
         host: owner.and_then(|o| o.host.clone()),
         pid: owner.and_then(|o| o.pid),
+        thread: owner.and_then(|o| o.thread.clone()),
         beat_age_seconds: holder.heartbeat.and_then(|h| h.age()),
     }
 }

@@ -73,6 +73,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         name: lock.name.clone(),
         key: lock.key_text.clone(),
         format: lock.value.as_ref().map_or("", |v| v.format),
+        also_fits: lock.value.as_ref().map_or_else(Vec::new, |v| v.also_fits.clone()),
         lease_source: lease.map(|(_, s)| s),
         tier: tier(lock, now, state.rules.retain),
         fresh,

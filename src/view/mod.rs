@@ -164,6 +164,8 @@ pub struct LockView {
     pub key: Arc<str>,
     /// Registry name of its format; empty until seen held.
     pub format: &'static str,
+    /// Other formats that its value fits as well: then `format` is a guess.
+    pub also_fits: Vec<&'static str>,
     /// Where its lease length comes from; `None` until known.
     pub lease_source: Option<LeaseSource>,
     /// Which series to print; `None` for a `flagged` lock without a flag.
@@ -268,6 +270,8 @@ pub struct HolderView {
     pub host: Option<Arc<str>>,
     /// See `host`.
     pub pid: Option<i32>,
+    /// The thread that its token names.
+    pub thread: Option<Arc<str>>,
     /// Since its last beat.
     pub beat_age_seconds: Option<f64>,
 }

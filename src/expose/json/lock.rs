@@ -17,6 +17,7 @@ pub(super) struct Lock<'a> {
     lock: &'a str,
     key: &'a str,
     format: Option<&'static str>,
+    also_fits: &'a [&'static str],
     fresh: bool,
     state: &'static str,
     class: Vec<&'static str>,
@@ -41,10 +42,16 @@ pub(super) struct Lock<'a> {
 struct Holder<'a> {
     worker: Option<&'a str>,
     fingerprint: &'a str,
+    mode: &'static str,
     count: u64,
     liveness: &'static str,
     host: Option<&'a str>,
     pid: Option<i32>,
+    thread: Option<&'a str>,
+    acquired_timestamp: Option<f64>,
+    held_seconds: Option<f64>,
+    remaining_seconds: Option<f64>,
+    renewal_age_seconds: Option<f64>,
     beat_age_seconds: Option<f64>,
     stalls: Option<Stalls>,
 }
@@ -112,6 +119,7 @@ pub(super) fn describe<'a>(
         lock: &lock.name,
         key: &lock.key,
         format: not_empty(lock.format),
+        also_fits: &lock.also_fits,
         fresh,
         state: standing::state(store, lock),
         class: standing::raised(store, lock).map(Signal::as_str).collect(),
@@ -155,18 +163,23 @@ pub(super) fn describe<'a>(
 }
 
 fn describe_holders<'a>(lock: &'a LockView, fresh: bool, roster: &Roster<'_>) -> Vec<Holder<'a>> {
-    // The view knows the token and the beat of one holder; of several it cannot be said whose they are.
-    let is_only = lock.holders.len() == 1;
+    let now = |value: Option<f64>| value.filter(|_| fresh);
     lock.holders
         .iter()
         .map(|h| Holder {
             worker: not_empty(&h.worker),
             fingerprint: &h.fingerprint,
+            mode: h.mode.as_str(),
             count: h.count,
             liveness: h.liveness.as_str(),
-            host: lock.token_host.as_deref().filter(|_| is_only),
-            pid: lock.token_pid.filter(|_| is_only),
-            beat_age_seconds: lock.beat_age_seconds.filter(|_| is_only && fresh),
+            host: h.host.as_deref(),
+            pid: h.pid,
+            thread: h.thread.as_deref(),
+            acquired_timestamp: h.taken_at,
+            held_seconds: now(Some(h.held_seconds)),
+            remaining_seconds: now(h.remaining_seconds),
+            renewal_age_seconds: now(h.renewal_age_seconds),
+            beat_age_seconds: now(h.beat_age_seconds),
             // A worker's own, so that each of several holders has its own.
             stalls: roster.stalls(&h.worker).filter(|_| fresh),
         })

@@ -46,6 +46,7 @@ fn holder() -> impl Strategy<Value = HolderView> {
         taken_at: None,
         host: None,
         pid: None,
+        thread: None,
         beat_age_seconds: None,
     })
 }
@@ -78,6 +79,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             key: name.clone(),
             name,
             format: "string",
+            also_fits: vec!["redlock"],
             lease_source,
             tier,
             fresh,
