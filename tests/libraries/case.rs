@@ -25,6 +25,12 @@ pub struct Case {
     pub holders: usize,
     /// How often each owner holds it.
     pub count: u64,
+    /// It is a further key of the lock before it: the driver takes and lets go of both at once.
+    pub is_further: bool,
+    /// How many wait for it, where that can be seen.
+    pub waiters: Option<f64>,
+    /// Whether the library counts fencing tokens beside it.
+    pub fenced: bool,
     /// What tells that the driver holds it.
     pub named_by: NamedBy,
     /// Whether its token says when it was acquired.
@@ -58,6 +64,9 @@ pub const CASE: Case = Case {
     renews: true,
     holders: 1,
     count: 1,
+    is_further: false,
+    waiters: None,
+    fenced: false,
     named_by: NamedBy::Index,
     states_time: false,
     states_pid: false,

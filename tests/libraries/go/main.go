@@ -1,9 +1,6 @@
 // Driver of the Go lock libraries: takes and frees their locks as it is told on standard input, one command a line, and
-// keeps them as their users would. It answers one line for each command and decides nothing about what is right.
-//
-//	acquire CASE NAME LEASE_MS -> held NAME TOKEN | failed NAME reason
-//	release NAME               -> released NAME   | failed NAME reason
-//	quit
+// keeps them as their users would. It decides nothing about what is right. The lines that it answers are told in
+// tests/libraries.rs.
 package main
 
 import (
@@ -70,8 +67,11 @@ func (d *driver) acquire(kind, name, ms string) string {
 	if err != nil {
 		return failed(name, err)
 	}
-	if _, known := d.locks[name]; known {
-		return failed(name, errors.New("it is held already"))
+	if lost, known := d.locks[name]; known {
+		// It lapsed. An application that finds out lets go as ever, and the library says that it was too late.
+		if err := lost.free(); err != nil {
+			fmt.Fprintln(os.Stderr, name, "was lost:", err)
+		}
 	}
 	lock, err := d.take(kind, name, time.Duration(number)*time.Millisecond)
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *driver) take(kind, name string, lease time.Duration) (held, error) {
 	case "bsm":
 		return d.bsm(name, lease, "", false)
 	case "bsm-refresh":
-		return d.bsm(name, lease, "worker-"+name, true)
+		return d.bsm(name, lease, "-driver", true)
 	case "rueidislock":
 		return d.rueidislock(name, lease)
 	}
@@ -147,10 +147,11 @@ func (d *driver) bsm(name string, lease time.Duration, metadata string, renewed 
 		stop()
 		return lock.Release(ctx)
 	}
-	return held{free, lock.Token()}, nil
+	// What is in Redis, and frees the lock, is the token with the metadata.
+	return held{free, lock.Token() + lock.Metadata()}, nil
 }
 
-// Renews by itself, and tells its token to nobody.
+// Renews by itself, and tells its token to nobody but the server.
 func (d *driver) rueidislock(name string, lease time.Duration) (held, error) {
 	locker, known := d.lockers[lease]
 	if !known {
@@ -173,7 +174,8 @@ func (d *driver) rueidislock(name string, lease time.Duration) (held, error) {
 		cancel()
 		return err
 	}
-	return held{free, ""}, nil
+	token, err := d.client.Get(ctx, "rueidislock:0:"+name).Result()
+	return held{free, token}, err
 }
 
 // Renews as an application does for a library that leaves it to it, until it fails or is stopped.

@@ -37,7 +37,7 @@ final class RedissonLocks {
             case "redisson" -> watched(client, client.getLock(name));
             case "redisson-lease" -> leased(client, client.getLock(name), leaseMs);
             case "redisson-spin" -> watched(client, client.getSpinLock(name));
-            case "redisson-fair" -> fair(client, name);
+            case "redisson-fair" -> fair(client, name, leaseMs);
             case "redisson-fenced" -> fenced(client, client.getFencedLock(name));
             case "redisson-readers" -> readers(client, client.getReadWriteLock(name));
             case "redisson-writer" -> watched(client, client.getReadWriteLock(name).writeLock());
@@ -66,18 +66,7 @@ final class RedissonLocks {
     }
 
     private static Held held(RedissonClient client, RLock lock) {
-        byte[] token = owner(client, Thread.currentThread().getId());
-        return new Held() {
-            @Override
-            public void release() {
-                lock.unlock();
-            }
-
-            @Override
-            public byte[] token() {
-                return token;
-            }
-        };
+        return Held.of(List.of(owner(client, Thread.currentThread().getId())), lock::unlock);
     }
 
     private static Held watched(RedissonClient client, RLock lock) {
@@ -91,32 +80,23 @@ final class RedissonLocks {
     }
 
     private static Held fenced(RedissonClient client, RFencedLock lock) {
-        long number = lock.lockAndGetToken();
-        System.err.println("fencing token " + number);
+        System.err.println("fencing token " + lock.lockAndGetToken());
         return held(client, lock);
     }
 
-    /** With a second thread in the queue until the lock is let go. */
-    private static Held fair(RedissonClient client, String name) {
-        Held held = watched(client, client.getFairLock(name));
+    /** With a second thread in the queue until the lock is let go. The lease must last that long, or that thread gets it. */
+    private static Held fair(RedissonClient client, String name, long leaseMs) {
+        Held held = leased(client, client.getFairLock(name), leaseMs);
         ExecutorService waiter = Executors.newSingleThreadExecutor();
         Future<Boolean> waiting = waiter.submit(() -> client.getFairLock(name).tryLock(1, 1, TimeUnit.HOURS));
-        return new Held() {
-            @Override
-            public void release() throws Exception {
-                waiting.cancel(true);
-                waiter.shutdown();
-                if (!waiter.awaitTermination(10, TimeUnit.SECONDS)) {
-                    throw new IllegalStateException("the waiter does not stop waiting");
-                }
-                held.release();
+        return Held.of(held.tokens(), () -> {
+            waiting.cancel(true);
+            waiter.shutdown();
+            if (!waiter.awaitTermination(10, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("the waiter does not stop waiting");
             }
-
-            @Override
-            public byte[] token() {
-                return held.token();
-            }
-        };
+            held.release();
+        });
     }
 
     /** This thread and one more. */
@@ -124,22 +104,15 @@ final class RedissonLocks {
         ExecutorService second = Executors.newSingleThreadExecutor();
         Held mine = watched(client, lock.readLock());
         Held other = second.submit((Callable<Held>) () -> watched(client, lock.readLock())).get();
-        return new Held() {
-            @Override
-            public void release() throws Exception {
-                second.submit(() -> {
-                    other.release();
-                    return null;
-                }).get();
-                second.shutdown();
-                mine.release();
-            }
-
-            @Override
-            public byte[] token() {
-                return mine.token();
-            }
-        };
+        List<byte[]> tokens = List.of(mine.tokens().get(0), other.tokens().get(0));
+        return Held.of(tokens, () -> {
+            second.submit(() -> {
+                other.release();
+                return null;
+            }).get();
+            second.shutdown();
+            mine.release();
+        });
     }
 
     private static Held semaphore(RSemaphore semaphore) throws Exception {
@@ -151,16 +124,6 @@ final class RedissonLocks {
     private static Held permits(RPermitExpirableSemaphore semaphore, long leaseMs) throws Exception {
         semaphore.trySetPermits(3);
         String permit = semaphore.acquire(leaseMs, TimeUnit.MILLISECONDS);
-        return new Held() {
-            @Override
-            public void release() {
-                semaphore.release(permit);
-            }
-
-            @Override
-            public byte[] token() {
-                return HexFormat.of().parseHex(permit);
-            }
-        };
+        return Held.of(List.of(HexFormat.of().parseHex(permit)), () -> semaphore.release(permit));
     }
 }

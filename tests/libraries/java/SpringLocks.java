@@ -1,6 +1,8 @@
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -13,6 +15,7 @@ import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
 import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 
@@ -47,7 +50,7 @@ final class SpringLocks {
         SimpleLock taken = shedlock.lock(new LockConfiguration(Instant.now(), name, atMost, Duration.ZERO))
                 .orElseThrow(() -> new IllegalStateException("somebody else has it"));
         if (!extended) {
-            return taken::unlock;
+            return Held.of(written("job-lock:default:" + name), taken::unlock);
         }
         AtomicReference<SimpleLock> lock = new AtomicReference<>(taken);
         long period = atMost.toMillis() / 2;
@@ -55,11 +58,11 @@ final class SpringLocks {
                 () -> lock.set(lock.get().extend(atMost, Duration.ZERO)
                         .orElseThrow(() -> new IllegalStateException("it cannot be extended"))),
                 period, period, TimeUnit.MILLISECONDS);
-        return () -> {
+        return Held.of(written("job-lock:default:" + name), () -> {
             extending.cancel(false);
             // One thread: what runs after the cancelled task runs when it has ended.
             timer.submit(() -> lock.get().unlock()).get();
-        };
+        });
     }
 
     private Held registered(String kind, String name, long leaseMs) throws InterruptedException {
@@ -67,7 +70,12 @@ final class SpringLocks {
         if (!lock.tryLock(1, TimeUnit.SECONDS)) {
             throw new IllegalStateException("somebody else has it");
         }
-        return lock::unlock;
+        return Held.of(written(kind + ":" + name), lock::unlock);
+    }
+
+    /** The token, which these libraries tell nobody but the server. */
+    private List<byte[]> written(String key) {
+        return List.of(new StringRedisTemplate(connections).opsForValue().get(key).getBytes(StandardCharsets.UTF_8));
     }
 
     /** One for each kind and lease; its keys begin with the kind. */
