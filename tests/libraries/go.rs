@@ -33,13 +33,13 @@ const CASES: &[Case] = &[
         renews: false,
         ..CASE
     },
-    // Its metadata is the driver's name.
+    // Its metadata is JSON with the driver's name.
     Case {
         case: "bsm-refresh",
         name: "bsm-refresh",
         key: "bsm-refresh",
         format: "bsm-redislock",
-        config: "holder: '^.{22}-(?P<worker>.+)$'",
+        config: r#"holder: '"worker":"(?P<worker>[^"]+)"'"#,
         named_by: NamedBy::Itself,
         ..CASE
     },

@@ -8,7 +8,7 @@ use super::run::run;
 use crate::support::repository;
 
 /// Redisson with its watchdog.
-const REDISSON: Case = Case { format: "redisson", ..CASE };
+const REDISSON: Case = Case { format: "redisson", waiters: Some(0.0), ..CASE };
 
 const CASES: &[Case] = &[
     Case { case: "redisson", name: "plain", key: "plain", ..REDISSON },
@@ -38,6 +38,7 @@ const CASES: &[Case] = &[
         name: "read",
         key: "read",
         format: "redisson-rwlock",
+        waiters: None,
         holders: 2,
         ..REDISSON
     },
@@ -46,6 +47,7 @@ const CASES: &[Case] = &[
         name: "written",
         key: "written",
         format: "redisson-rwlock",
+        waiters: None,
         ..REDISSON
     },
     Case {
@@ -53,6 +55,7 @@ const CASES: &[Case] = &[
         name: "seats",
         key: "seats",
         format: "redisson-multilock",
+        waiters: None,
         ..REDISSON
     },
     Case {
@@ -60,6 +63,7 @@ const CASES: &[Case] = &[
         name: "permits",
         key: "{permits}:timeout",
         format: "redisson-semaphore",
+        waiters: None,
         lease_ms: LONG_MS,
         renews: false,
         ..REDISSON

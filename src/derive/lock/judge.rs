@@ -8,7 +8,7 @@ use crate::config::TokenKind;
 use crate::derive::replica::{Compared, Replica, Sight};
 use crate::derive::tenure::{Overdue, Tenure};
 use crate::derive::wanted::Effects;
-use crate::derive::words::{DivergenceKind, Signal};
+use crate::derive::words::{DivergenceKind, LeaseSource, Signal};
 use crate::observe::lock::Endless;
 use crate::observe::{Expiry, Found, Mono, Token};
 
@@ -54,10 +54,18 @@ impl Lock {
     fn judge_overdue(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         let now = c.seen.span.done;
         let threshold = self.tenure().and_then(|t| self.overdue_after(t, c.poll));
-        let lease = self.lease().map(|(l, _)| l);
+        let (lease, is_assumed) = match self.lease() {
+            Some((l, source)) => (Some(l), source == LeaseSource::Format),
+            None => (None, false),
+        };
         let mut missed = None;
         if let (Some(threshold), Phase::Held(tenure)) = (threshold, &mut self.phase) {
-            let written = c.clock.blind_until(tenure.write.made_at(lease));
+            let mut written = c.clock.blind_until(tenure.write.made_at(lease));
+            // An application may have told its library a shorter lease, so what is left of the usual one does not tell when
+            // a write was made that nobody saw.
+            if is_assumed {
+                written = written.max(tenure.first.span.done);
+            }
             let due = written.plus(Duration::from_secs_f64(threshold));
             // The read must have begun after the instant: a reply may be older than its arrival.
             if tenure.overdue.is_none() && c.seen.span.sent > due {

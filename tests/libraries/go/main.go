@@ -106,7 +106,7 @@ func (d *driver) take(kind, name string, lease time.Duration) (held, error) {
 	case "bsm":
 		return d.bsm(name, lease, "", false)
 	case "bsm-refresh":
-		return d.bsm(name, lease, "-driver", true)
+		return d.bsm(name, lease, `{"worker":"driver"}`, true)
 	case "rueidislock":
 		return d.rueidislock(name, lease)
 	}
