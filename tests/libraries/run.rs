@@ -155,7 +155,9 @@ workers:
             let length = m.value("dlock_lease_length_seconds", &of_case);
             let told = case.lease_ms as f64 / 1e3;
             let is_learned = length.is_some_and(|l| (told * 0.8..=told + 0.1).contains(&l));
-            assert!(is_learned || case.lease_ms == 0, "{}: a lease of {length:?}", case.case);
+            // One that a pattern found when it was held already and that nobody renews does not tell.
+            let tells = case.lease_ms > 0 && (case.renews || length.is_some());
+            assert!(is_learned || !tells, "{}: a lease of {length:?}", case.case);
             let info = m.all("dlock_lock_info", &of_case);
             assert_eq!(info.first().map(|s| s.label("format")), Some(case.format), "{}", case.case);
         }
@@ -210,11 +212,12 @@ workers:
             wrong
         });
         let m = self.exporter.metrics();
-        // That one stays for a minute, so that it is seen.
+        // What was too long a stop for some leases stays true; a missed renewal is shown for a minute.
+        const STAY: [&str; 2] = ["lease_shorter_than_stall", "renewal_overdue"];
         let flagged: Vec<_> = m
             .all("dlock_locks_flagged", &[])
             .into_iter()
-            .filter(|s| s.value > 0.0 && s.label("signal") != "renewal_overdue")
+            .filter(|s| s.value > 0.0 && !STAY.contains(&s.label("signal")))
             .filter(|s| !self.cases.iter().any(|c| c.raises.contains(&s.label("signal"))))
             .collect();
         assert!(flagged.is_empty(), "{flagged:?}");
@@ -272,7 +275,7 @@ workers:
                 return;
             }
             if deadline.since(clock::mono()) == Duration::ZERO {
-                let lines = m.lines("dlock_lock_");
+                let lines = m.lines("dlock_lease_ends_total") + &m.lines("dlock_lock_");
                 panic!("not within {SOON:?}: {what}\n{all}\n{lines}\n{}", self.exporter.log());
             }
             std::thread::sleep(Duration::from_millis(40));

@@ -71,7 +71,8 @@ impl Lock {
     ) {
         if is_shared(value) {
             self.is_ownerless = false;
-            let shown = self.all_shares(value, key, c);
+            let mut shown = self.all_shares(value, key, c);
+            self.as_told_before(&mut shown, value, key, c.seen.time);
             self.read_crowd(shown, is_broken, c, workers, fx);
             return;
         }
