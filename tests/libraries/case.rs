@@ -37,6 +37,8 @@ pub struct Case {
     pub states_time: bool,
     /// Whether its token names the driver's process.
     pub states_pid: bool,
+    /// Whether it is left to run out, so that its holder's end and a lapse prove nothing.
+    pub left_to_expire: bool,
     /// Signals that it raises although nothing is wrong, since the library does what they are for.
     pub raises: &'static [&'static str],
     /// How its end is counted once the library let it go.
@@ -70,6 +72,7 @@ pub const CASE: Case = Case {
     named_by: NamedBy::Index,
     states_time: false,
     states_pid: false,
+    left_to_expire: false,
     raises: &[],
     ends: "released",
 };

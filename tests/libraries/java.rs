@@ -58,6 +58,7 @@ const CASES: &[Case] = &[
         waiters: None,
         ..REDISSON
     },
+    // The numbers of free permits, of this and of a plain semaphore, are no locks.
     Case {
         case: "redisson-permits",
         name: "permits",
@@ -76,7 +77,7 @@ const CASES: &[Case] = &[
         lease_ms: LONG_MS,
         renews: false,
         states_time: true,
-        ends: "released",
+        left_to_expire: true,
         ..CASE
     },
     Case {
@@ -84,6 +85,7 @@ const CASES: &[Case] = &[
         name: "hourly",
         key: "job-lock:default:hourly",
         format: "shedlock",
+        config: "ends: by_release",
         states_time: true,
         ..CASE
     },

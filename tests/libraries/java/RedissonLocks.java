@@ -42,8 +42,7 @@ final class RedissonLocks {
             case "redisson-readers" -> readers(client, client.getReadWriteLock(name));
             case "redisson-writer" -> watched(client, client.getReadWriteLock(name).writeLock());
             case "redisson-multi" -> watched(client, client.getMultiLock(name, List.of("seat-1", "seat-2")));
-            case "redisson-semaphore" -> semaphore(client.getSemaphore(name));
-            case "redisson-permits" -> permits(client.getPermitExpirableSemaphore(name), leaseMs);
+            case "redisson-permits" -> permits(client, name, leaseMs);
             default -> throw new IllegalArgumentException("no such case: " + kind);
         };
     }
@@ -115,15 +114,17 @@ final class RedissonLocks {
         });
     }
 
-    private static Held semaphore(RSemaphore semaphore) throws Exception {
+    /** Beside it a plain semaphore, which only counts what is left and names nobody. */
+    private static Held permits(RedissonClient client, String name, long leaseMs) throws Exception {
+        RPermitExpirableSemaphore semaphore = client.getPermitExpirableSemaphore(name);
+        RSemaphore plain = client.getSemaphore(name + "-plain");
         semaphore.trySetPermits(3);
-        semaphore.acquire();
-        return semaphore::release;
-    }
-
-    private static Held permits(RPermitExpirableSemaphore semaphore, long leaseMs) throws Exception {
-        semaphore.trySetPermits(3);
+        plain.trySetPermits(3);
         String permit = semaphore.acquire(leaseMs, TimeUnit.MILLISECONDS);
-        return Held.of(List.of(HexFormat.of().parseHex(permit)), () -> semaphore.release(permit));
+        plain.acquire();
+        return Held.of(List.of(HexFormat.of().parseHex(permit)), () -> {
+            plain.release();
+            semaphore.release(permit);
+        });
     }
 }
