@@ -13,4 +13,5 @@ mod go;
 mod java;
 mod node;
 mod python;
+mod replay;
 mod run;

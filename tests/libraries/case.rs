@@ -52,6 +52,8 @@ pub enum NamedBy {
     Itself,
     /// The store's owner index: the token is opaque.
     Index,
+    /// Nothing: the library keeps no owner.
+    Nobody,
 }
 
 /// Most locks: one holder with an opaque token, no entry in the config, renewed every second or so.
@@ -86,6 +88,11 @@ impl Case {
     /// Whether its lease ends while its process is stopped.
     pub fn lapses(&self) -> bool {
         self.lease_ms > 0 && self.lease_ms < LONG_MS
+    }
+
+    /// Whether the end of its holder can be told, and means something.
+    pub fn is_judged(&self) -> bool {
+        !self.left_to_expire && self.named_by != NamedBy::Nobody
     }
 
     /// Its entry in the config, if it has one.

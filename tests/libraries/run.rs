@@ -106,7 +106,8 @@ workers:
             let mut wrong = Wrong::default();
             wrong.unless(m.is("dlock_lock_held", &of(case), 1.0), "not held");
             let held_by = m.value("dlock_lock_holder_info", &with(case, ("worker", WORKER)));
-            wrong.unless(held_by == Some(1.0), "not held by the driver");
+            let is_named = case.named_by != NamedBy::Nobody;
+            wrong.same("held by the driver", held_by == Some(1.0), is_named);
             let infos = m.all("dlock_lock_info", &of(case));
             wrong.same(
                 "format",
@@ -181,7 +182,7 @@ workers:
         self.wait("every holder is stopped, and every short lease lapses", |case, m, _| {
             let mut wrong = Wrong::default();
             let stale = with(case, ("signal", "holder_stale"));
-            let is_judged = !case.left_to_expire;
+            let is_judged = case.is_judged();
             let is_stale = m.sum("dlock_signal_rises_total", &stale) >= 1.0;
             wrong.same("was stale", is_stale, is_judged);
             let after = with(case, ("signal", "renewal_after_lost_liveness"));
@@ -213,7 +214,7 @@ workers:
             let alive = with(case, ("state", "alive"));
             wrong.same("alive", m.value("dlock_holder_liveness", &alive), Some(1.0));
             let stale = m.value("dlock_holder_stale", &of(case));
-            wrong.same("stale", stale, (!case.left_to_expire).then_some(0.0));
+            wrong.same("stale", stale, case.is_judged().then_some(0.0));
             wrong
         });
         let m = self.exporter.metrics();
