@@ -8,7 +8,6 @@ mod promql;
 mod support;
 
 mod alert_rules;
-mod clients;
 mod clock_bounds;
 mod clock_failures;
 mod clock_step;

@@ -1,5 +1,5 @@
 //! BullMQ's lock of a job: `<worker's uuid>:<n>` under `bull:<queue>:<job>:lock`. The worker's readable name is in the
-//! job's hash, and a job whose worker did not renew in time is in the queue's set of stalled ones.
+//! job's hash. From time to time the queue marks all active jobs as stalled, and each renewal clears the job's mark.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -42,7 +42,14 @@ pub(super) fn holding_in(
         pid: group("pid").map_or(named.pid, pid),
         thread: printed("thread", named.thread),
     };
-    Holding { owner: Arc::new(owner), count: 1, mode: Mode::Exclusive, until: None, taken_at: None }
+    Holding {
+        owner: Arc::new(owner),
+        count: 1,
+        mode: Mode::Exclusive,
+        until: None,
+        refreshed_ms: None,
+        taken_at: None,
+    }
 }
 
 /// The holders, each once, in an order that does not depend on the server's; no answer if there are none.

@@ -1,8 +1,8 @@
 //! redis-semaphore for Node: a mutex is a UUID under `mutex:<key>`, a semaphore a sorted set of such ids under
 //! `semaphore:<key>`. Ids belong to the object, not to the acquire, and may end in a suffix of the application's.
 //!
-//! A semaphore's scores are when each member was last refreshed by its client's clock. How long that holds is not
-//! in the value, so a member has an expiry of its own only where the lock's `lease` is configured.
+//! A semaphore's scores are when each member was last refreshed by its client's clock. How long that holds is not in the
+//! value, but each refresh gives the key's expiry the same length.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::observe::Decoded;
 use crate::observe::lock::{Endless, Holding, Mode, Shape, Sharing};
 
 use super::holder::{Named, held_by, holding};
-use super::value::{is_digits, is_uuid4, until_ms};
+use super::value::{is_digits, is_uuid4};
 use super::{Fit, Format, Kind, PLAIN, Raw, Sight};
 
 /// Mutex and RedlockMutex.
@@ -55,12 +55,11 @@ fn decode_permits(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     if !sight.is_declared {
         sight.key_after(b"semaphore:")?;
     }
-    let lease_ms = sight.rules.lease.map(|l| l.as_secs_f64() * 1e3);
     let held = |member: &[u8], refreshed: f64| {
         let named = Named { worker: Some(worker(suffix(member)?)), ..Named::default() };
         Some(Holding {
             mode: Mode::Permit,
-            until: lease_ms.and_then(|l| until_ms(refreshed + l)),
+            refreshed_ms: Some(refreshed as i64),
             ..holding(member, named, sight.rules)
         })
     };

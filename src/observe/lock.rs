@@ -215,6 +215,10 @@ pub struct Holding {
     pub mode: Mode,
     /// When this holder's own share ends, where each has its own expiry: one that is past holds nothing any more.
     pub until: Option<ServerTime>,
+    /// When it last refreshed its share, in milliseconds of its own clock, where that is all the value says of the end: each
+    /// refresh gives the key's expiry one lease, so shares end as long before the key as they were refreshed before the
+    /// last of them.
+    pub refreshed_ms: Option<i64>,
     /// When it was acquired as the token states it: seconds since the epoch on the holder's clock. For people, never for
     /// a verdict.
     pub taken_at: Option<f64>,

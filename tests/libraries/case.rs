@@ -95,6 +95,11 @@ impl Case {
         !self.left_to_expire && self.named_by != NamedBy::Nobody
     }
 
+    /// The state that its holder is seen in while the driver is in this one.
+    pub fn state(&self, of_driver: &'static str) -> &'static str {
+        if self.named_by == NamedBy::Nobody { "unknown" } else { of_driver }
+    }
+
     /// Its entry in the config, if it has one.
     pub fn entry(&self) -> Option<String> {
         let (key, more) = (self.key, self.config);

@@ -176,7 +176,6 @@ const CASES: &[Case] = &[
         format: "jedis-lock",
         config: "format: jedis-lock",
         named_by: NamedBy::Nobody,
-        holders: 0,
         ..KEPT
     },
 ];

@@ -31,7 +31,7 @@ pub fn run(ecosystem: &str, command: Command, cases: &[Case]) {
 }
 
 /// A server whose exporter user may read every key, and an owner index.
-fn server() -> RedisServer {
+pub fn server() -> RedisServer {
     let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
     let line = line.replace("%R~lock:* %R~hb:*", "%R~*").replace("PASSWORD", "watch-only");
     RedisSetup::default().acl(&line).start()
@@ -102,6 +102,7 @@ workers:
     }
 
     fn all_are_decoded(&mut self) {
+        let driver = i64::from(self.driver.pid());
         self.wait("every lock is decoded", |case, m, lock| {
             let mut wrong = Wrong::default();
             wrong.unless(m.is("dlock_lock_held", &of(case), 1.0), "not held");
@@ -125,7 +126,9 @@ workers:
             wrong.same("counts fencing tokens", counts, case.fenced);
             for holder in &holders {
                 wrong.same("count", holder["count"].as_u64(), Some(case.count));
-                wrong.same("liveness", holder["liveness"].as_str(), Some("alive"));
+                wrong.same("liveness", holder["liveness"].as_str(), Some(case.state("alive")));
+                let pid = holder["pid"].as_i64();
+                wrong.same("pid", pid, case.states_pid.then_some(driver));
                 let age = holder["acquired_timestamp"].as_f64().map(|at| clock::wall_secs() - at);
                 let is_recent = age.is_some_and(|age| (-1.0..120.0).contains(&age));
                 wrong.same(&format!("states its time ({age:?})"), is_recent, case.states_time);
@@ -173,7 +176,9 @@ workers:
             assert!(!rises.is_empty(), "{} is not judged", case.case);
             let rose: Vec<_> =
                 rises.iter().filter(|s| s.value > 0.0).map(|s| s.label("signal")).collect();
-            assert_eq!(rose, case.raises, "{what}: {}", case.case);
+            let path = format!("/api/v1/locks/main/{}", case.key.replace(':', "%3A"));
+            let told = || self.exporter.get(&path).body;
+            assert_eq!(rose, case.raises, "{what}: {}: {}", case.case, told());
         }
     }
 
@@ -188,15 +193,16 @@ workers:
             let after = with(case, ("signal", "renewal_after_lost_liveness"));
             wrong.same("renewed after it", m.sum("dlock_signal_rises_total", &after), 0.0);
             if case.lapses() {
+                let all = case.holders as f64;
                 let lapsed = with(case, ("evidence", "lapsed"));
-                wrong.same("lapsed", m.sum("dlock_lease_ends_total", &lapsed), case.holders as f64);
+                wrong.same("lapsed", m.sum("dlock_lease_ends_total", &lapsed), all);
                 let stopped = with(case, ("state", "stopped"));
                 let under = m.sum("dlock_lease_expired_under_holder_total", &stopped);
-                let expected = if is_judged { case.holders as f64 } else { 0.0 };
+                let expected = if is_judged { all } else { 0.0 };
                 wrong.same("lapsed while stopped", under, expected);
                 wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
             } else {
-                let stopped = with(case, ("state", "stopped"));
+                let stopped = with(case, ("state", case.state("stopped")));
                 wrong.same("stopped", m.value("dlock_holder_liveness", &stopped), Some(1.0));
                 let stale = m.value("dlock_holder_stale", &of(case));
                 wrong.same("stale", stale, is_judged.then_some(1.0));
@@ -211,7 +217,7 @@ workers:
         self.wait("every lock is held again, and well", |case, m, _| {
             let mut wrong = Wrong::default();
             wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(1.0));
-            let alive = with(case, ("state", "alive"));
+            let alive = with(case, ("state", case.state("alive")));
             wrong.same("alive", m.value("dlock_holder_liveness", &alive), Some(1.0));
             let stale = m.value("dlock_holder_stale", &of(case));
             wrong.same("stale", stale, case.is_judged().then_some(0.0));
@@ -238,10 +244,10 @@ workers:
             wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
             let ends =
                 |evidence| m.sum("dlock_lease_ends_total", &with(case, ("evidence", evidence)));
-            let released = case.holders as f64;
-            let lapsed = if case.lapses() { released } else { 0.0 };
-            wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), released + lapsed);
-            let own = if case.ends == "lapsed" { released + lapsed } else { released };
+            let all = case.holders as f64;
+            let lapsed = if case.lapses() { all } else { 0.0 };
+            wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), all + lapsed);
+            let own = if case.ends == "lapsed" { all + lapsed } else { all };
             wrong.same(case.ends, ends(case.ends), own);
             wrong
         });

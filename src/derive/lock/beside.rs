@@ -35,8 +35,8 @@ pub struct Beside {
     pub(super) untold: Vec<Token>,
     /// The read before the one that shows new holders.
     pub(super) before: Option<Seen>,
-    /// The library took note that the holder stalled: since the first read that showed it.
-    pub stalled: Option<Mono>,
+    /// The library marks its holder as stalled, and that was told.
+    is_stalled: bool,
 }
 
 /// Shares that were read beside a key, and what the key itself was like before that.
@@ -168,17 +168,16 @@ impl Lock {
         self.beside.worker = tenure.owner.as_ref().map(|o| (o.token.clone(), name.clone()));
     }
 
-    /// A library that marks all its holders and lets each clear its mark shows one for a moment: two reads are a sign.
-    fn noted_stalled(&mut self, is_noted: bool, at: Mono, fx: &mut Effects) {
-        let was_noted = self.beside.stalled.is_some();
-        if !is_noted {
-            self.beside.stalled = None;
-        } else if !was_noted {
-            self.beside.stalled = Some(at);
-        } else if self.timeline.back().is_none_or(|t| t.what != "noted_stalled") {
+    /// A library that marks all its holders and lets each clear its mark with a renewal shows one between two renewals of
+    /// healthy ones too. One whose renewal is overdue did not clear it.
+    fn noted_stalled(&mut self, is_marked: bool, at: Mono, fx: &mut Effects) {
+        let is_overdue = self.tenure().is_some_and(|t| t.overdue.is_some());
+        let is_stalled = is_marked && is_overdue;
+        if is_stalled && !self.beside.is_stalled {
             let detail = "its library has taken note that the holder stalled";
             self.note(at, "noted_stalled", detail, Weight::Change, fx);
         }
+        self.beside.is_stalled = is_stalled;
     }
 
     /// Whether it ever showed who waits.

@@ -54,18 +54,18 @@ impl Lock {
     fn judge_overdue(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         let now = c.seen.span.done;
         let threshold = self.tenure().and_then(|t| self.overdue_after(t, c.poll));
-        let (lease, is_assumed) = match self.lease() {
-            Some((l, source)) => (Some(l), source == LeaseSource::Format),
-            None => (None, false),
-        };
+        let lease = self.lease();
         let mut missed = None;
         if let (Some(threshold), Phase::Held(tenure)) = (threshold, &mut self.phase) {
-            let mut written = c.clock.blind_until(tenure.write.made_at(lease));
-            // An application may have told its library a shorter lease, so what is left of the usual one does not tell when
-            // a write was made that nobody saw.
-            if is_assumed {
-                written = written.max(tenure.first.span.done);
-            }
+            let made = match lease {
+                // A lease that the application made shorter than the format's default looks as if it were long not renewed;
+                // where no write was seen, only the time in which none was seen counts.
+                Some((_, LeaseSource::Format)) if tenure.write.after.is_none() => {
+                    tenure.write.shown.span.done
+                }
+                lease => tenure.write.made_at(lease.map(|(l, _)| l)),
+            };
+            let written = c.clock.blind_until(made);
             let due = written.plus(Duration::from_secs_f64(threshold));
             // The read must have begun after the instant: a reply may be older than its arrival.
             if tenure.overdue.is_none() && c.seen.span.sent > due {

@@ -147,6 +147,8 @@ pub struct Lock {
     raised: Option<Vec<(Signal, String)>>,
     /// Who waits, where the value itself shows it.
     pub waiters_inside: Option<Waiters>,
+    /// Holders whose share ends a lease after its last refresh, as of the last read.
+    refreshed: Vec<share::Refreshed>,
 }
 
 /// What a read comes with.
@@ -203,6 +205,7 @@ impl Lock {
             is_aligned: true,
             raised: None,
             waiters_inside: None,
+            refreshed: Vec::new(),
         }
     }
 

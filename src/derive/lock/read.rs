@@ -35,7 +35,8 @@ impl Lock {
         self.count_waiters(found, c);
         match found {
             Found::Present { value, expiry } if self.is_lock_value(value) => {
-                if !value.holders.is_empty() {
+                // One without an owner tells its format only if its lease is in it too.
+                if !value.holders.is_empty() || value.expiry_inside.is_some() {
                     self.value = Some(value.clone());
                 }
                 self.read_value(value, *expiry, is_broken, c, workers, fx);

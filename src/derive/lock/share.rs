@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::crowd::Shown;
 use super::{Lock, Phase, ReadContext};
 use crate::observe::lock::{Companion, Decoded, Holding, Mode, Sharing, Tells};
-use crate::observe::{Expiry, Owner, ServerTime};
+use crate::observe::{Expiry, Owner, ServerTime, Token};
 
 /// What one holder has of a lock in one read.
 #[derive(Clone, Debug)]
@@ -33,14 +33,22 @@ impl Share {
     }
 }
 
+/// When a holder that tells nothing else of its end last refreshed its share, and when that ends.
+#[derive(Clone, Debug)]
+pub(super) struct Refreshed {
+    token: Token,
+    at_ms: i64,
+    end: ServerTime,
+}
+
 /// Whether more than one may hold it.
 pub(super) fn is_shared(value: &Decoded) -> bool {
     value.sharing != Sharing::Exclusive
 }
 
 /// Whether a holder's own expiry, if it has one, is ahead.
-pub(super) fn is_ahead(holding: &Holding, now: ServerTime) -> bool {
-    holding.until.is_none_or(|until| until > now)
+fn is_ahead(until: Option<ServerTime>, now: ServerTime) -> bool {
+    until.is_none_or(|until| until > now)
 }
 
 impl Lock {
@@ -64,20 +72,46 @@ impl Lock {
             is_late = now.since(asked) > c.poll * 3 / 2;
             self.beside.awaited = Some((value.clone(), key));
         }
-        let live = value.holders.iter().enumerate().filter(|(_, h)| is_ahead(h, c.seen.time));
-        live.map(|(i, holding)| {
+        let ends = self.own_ends(value, key);
+        let own = value.holders.iter().zip(ends);
+        let live = own.enumerate().filter(|(_, (_, until))| is_ahead(*until, c.seen.time));
+        live.map(|(i, (holding, until))| {
             let token = holding.owner.token.clone();
             let is_untold = is_late || self.beside.untold.contains(&token);
-            if holding.until.is_none() && is_beside(i) && !is_untold {
+            if until.is_none() && is_beside(i) && !is_untold {
                 return (token, None);
             }
             // A writer is alone, and the key's expiry its own.
-            let is_own = holding.until.is_some() || matches!(holding.mode, Mode::Write);
-            let expiry = holding.until.map_or(key, Expiry::At);
+            let is_own = until.is_some() || matches!(holding.mode, Mode::Write);
+            let expiry = until.map_or(key, Expiry::At);
             let holding = Some(holding.clone());
             (token, Some(Share { holding, value: value.clone(), expiry, is_own }))
         })
         .collect()
+    }
+
+    /// When each holder's own share ends, where it has its own. One that is known only by when it was refreshed ends as much
+    /// before the key as it was refreshed before the last one was, and keeps that end until it is refreshed again: what the
+    /// others do to the key meanwhile is not its own.
+    fn own_ends(&mut self, value: &Decoded, key: Expiry) -> Vec<Option<ServerTime>> {
+        let Some(last) = value.holders.iter().filter_map(|h| h.refreshed_ms).max() else {
+            return value.holders.iter().map(|h| h.until).collect();
+        };
+        let known = std::mem::take(&mut self.refreshed);
+        let end = |holding: &Holding| {
+            let (Some(at_ms), Expiry::At(key)) = (holding.refreshed_ms, key) else {
+                return holding.until;
+            };
+            let token = holding.owner.token.clone();
+            let before = known.iter().find(|r| r.at_ms == at_ms && r.token == token);
+            let end = before.map_or_else(
+                || key.plus_micros(last.saturating_sub(at_ms).saturating_mul(-1000)),
+                |r| r.end.min(key),
+            );
+            self.refreshed.push(Refreshed { token, at_ms, end });
+            Some(end)
+        };
+        value.holders.iter().map(end).collect()
     }
 
     /// The holder of an exclusive lock; `None` if its lease is over though the key is there. Should a value name several,
@@ -104,7 +138,7 @@ impl Lock {
             // Who only waits does not hold.
             return value.waiters.is_none().then(|| share(None));
         }
-        let live = || value.holders.iter().filter(|h| is_ahead(h, now));
+        let live = || value.holders.iter().filter(|h| is_ahead(h.until, now));
         let known = match &self.phase {
             Phase::Held(t) => live().find(|h| t.is_owner(Some(&h.owner))),
             _ => None,

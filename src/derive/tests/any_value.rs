@@ -109,6 +109,7 @@ fn show(s: &mut Sim, scene: &Scene) {
                 count: m.count,
                 mode: m.mode,
                 until: m.until.map(at),
+                refreshed_ms: None,
                 ..holding(m.token)
             })
             .collect(),

@@ -50,13 +50,18 @@ fn renewals_that_stop() {
                 s.expire_in(4_000);
                 s.renew_each(1_000, 4_000, 10);
                 s.beside = beside("w1", 1);
+                s.advance(900);
+                let noted =
+                    |s: &Sim| s.lock().transitions.iter().any(|t| t.what == "noted_stalled");
+                assert!(!noted(s), "each is marked between two renewals");
+                s.expire_in(4_000);
                 let took = s.until_up(Signal::RenewalOverdue, 4_000, 10, |_| {});
                 assert!((2_400..=2_700).contains(&took), "{took}");
                 s.advance(4_500 - took);
                 let lock = s.lock();
                 assert_eq!(lock.held, Some(false));
                 assert_eq!(lock.counts.expired_under_holder.unwrap()[0].1, 1);
-                assert!(lock.transitions.iter().any(|t| t.what == "noted_stalled"));
+                assert!(noted(s));
                 s.beside = beside("w2", 0);
                 s.string(key, format!("{OTHER}:2"), 4_000);
                 s.advance(1_500);

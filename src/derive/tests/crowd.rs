@@ -371,3 +371,53 @@ fn leases_of_readers_lapse_although_what_is_beside_the_key_was_read_long_before(
     s.advance(1_000);
     assert_eq!((s.lock().held, s.ends(Evidence::Lapsed)), (Some(false), 2), "{:#?}", s.lock());
 }
+
+/// Permits that say only when each was refreshed, in milliseconds of its client's clock.
+fn refreshed(members: &[(&str, i64)]) -> Decoded {
+    let mut permits = permits(members);
+    for (holder, (_, at)) in permits.holders.iter_mut().zip(members) {
+        (holder.until, holder.refreshed_ms) = (None, Some(*at));
+    }
+    permits
+}
+
+/// Two clients whose clocks are an hour behind the server's take turns to refresh, each about 8 s after its last time; the
+/// way to the server takes them up to 60 ms.
+#[test]
+fn permits_that_say_when_they_were_refreshed_end_a_lease_later() {
+    const LEASE: i64 = 10_000;
+    const BEHIND: i64 = 3_600_000;
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_000);
+    let (mut a, mut b) = (0, 0);
+    let left = |s: &Sim, name: &str| {
+        let held = s.lock().holders.into_iter().find(|h| &*h.worker == name);
+        held.map(|h| h.remaining_seconds.unwrap())
+    };
+    for k in 0..6 {
+        let late = if k % 2 == 0 { 0 } else { 60 };
+        a = s.server_ms() - BEHIND;
+        s.show(refreshed(&[("a:1", a), ("b:1", b)]), Some(s.server_ms() + late + LEASE));
+        s.advance(5_000);
+        b = s.server_ms() - BEHIND;
+        s.show(refreshed(&[("a:1", a), ("b:1", b)]), Some(s.server_ms() + LEASE));
+        s.advance(3_000);
+        assert!((1.9..=2.1).contains(&left(&s, "a").unwrap()), "{:?}", left(&s, "a"));
+        assert!((6.9..=7.1).contains(&left(&s, "b").unwrap()), "{:?}", left(&s, "b"));
+    }
+    let counts = s.lock().counts;
+    // The first member without a refresh was none: its share was long over.
+    assert_eq!((counts.acquisitions, counts.renewals), (2, 10), "{:#?}", s.lock().transitions);
+    let length = s.lock().length_seconds.unwrap();
+    assert!((9.4..=10.1).contains(&length), "{length}");
+    // One lets go: the key's expiry stays that of its last refresh, and the other's share its own.
+    s.show(refreshed(&[("a:1", a)]), Some(b + BEHIND + LEASE));
+    s.advance(1_000);
+    assert_eq!((s.lock().holders.len(), s.ends(Evidence::Released)), (1, 1));
+    assert!((0.9..=1.1).contains(&left(&s, "a").unwrap()), "{:?}", left(&s, "a"));
+    s.assert_quiet();
+    // It is not refreshed any more, which is missed; the key stays for longer.
+    s.advance(2_000);
+    assert_eq!((s.lock().held, s.ends(Evidence::Lapsed)), (Some(false), 1));
+    assert_eq!(s.rises(Signal::RenewalOverdue), 1, "{:#?}", s.lock().transitions);
+}

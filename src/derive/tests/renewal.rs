@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::cases::UUID;
 use super::sim::{Sim, rules};
 use crate::config::LockRules;
 use crate::derive::{LeaseSource, Signal};
@@ -175,4 +176,23 @@ proptest! {
         }
         s.assert_quiet();
     }
+}
+
+/// BullMQ with a `lockDuration` of 3 s instead of 30 s, found held: that little is left says nothing of a missed renewal.
+#[test]
+fn a_lease_shorter_than_the_formats_is_not_overdue_when_it_is_found() {
+    let mut s = Sim::new(200, None, rules());
+    s.string("bull:paint:1:lock", format!("{UUID}:1"), 1_600);
+    s.advance(100);
+    assert_eq!(s.lock().length_seconds, Some(30.0), "as far as is known");
+    for _ in 0..8 {
+        s.expire_in(3_000);
+        s.advance(1_500);
+    }
+    assert_eq!(s.lock().counts.renewals, 8);
+    s.assert_quiet();
+    // Found in the midst of a lease that is not renewed any more, it runs out, and was overdue only if that takes longer than
+    // a renewal may.
+    s.advance(3_000);
+    assert_eq!((s.lock().held, s.rises(Signal::RenewalOverdue)), (Some(false), 1));
 }

@@ -99,7 +99,14 @@ pub fn holding(token: &str) -> Holding {
     let worker = token.split_once(':').map(|(worker, _)| Arc::from(worker));
     let owner =
         Owner { token: Token::new(token.as_bytes()), worker, host: None, pid: None, thread: None };
-    Holding { owner: Arc::new(owner), count: 1, mode: Mode::Exclusive, until: None, taken_at: None }
+    Holding {
+        owner: Arc::new(owner),
+        count: 1,
+        mode: Mode::Exclusive,
+        until: None,
+        refreshed_ms: None,
+        taken_at: None,
+    }
 }
 
 /// A string that is the token of one holder.
@@ -452,6 +459,7 @@ impl Sim {
                 count: key.count,
                 mode: Mode::Exclusive,
                 until: None,
+                refreshed_ms: None,
                 taken_at: None,
             }],
             ..Decoded::nobody("string", Shape::Text)

@@ -1,7 +1,6 @@
 //! redlock for Node, redis-semaphore, BullMQ.
 
 use super::*;
-use crate::observe::ServerTime;
 use crate::observe::lock::{CompanionPart, Endless, Mode, Sharing, Tells};
 
 #[test]
@@ -30,20 +29,17 @@ fn a_redis_semaphore_mutex_may_name_its_worker() {
 }
 
 #[test]
-fn a_redis_semaphore_holds_from_a_refresh_for_a_lease() {
+fn a_redis_semaphores_permits_say_when_they_were_refreshed() {
     let (a, b) = (format!("{UUID}-web-1_0"), format!("{OTHER}_1"));
     let members = [(a.as_bytes(), 1_795_969_586_000.0), (b.as_bytes(), 1_795_969_580_000.0)];
-    let rules = LockRules { lease: Some(Duration::from_secs(10)), ..LockRules::default() };
-    let d = zset("semaphore:s", &members, &rules);
+    let d = zset("semaphore:s", &members, &auto());
     assert_eq!((d.format, d.sharing), ("redis-semaphore-permits", Sharing::Permits(None)));
     assert_eq!((d.endless, d.holders[0].mode), (Endless::Carried, Mode::Permit));
     assert_eq!(tokens(&d), [a.clone(), b.clone()]);
-    let until: Vec<_> = d.holders.iter().map(|h| h.until.unwrap()).collect();
-    let expected = [1_795_969_596_000, 1_795_969_590_000].map(ServerTime::from_ms);
-    assert_eq!(until, expected);
-    assert_eq!(d.holders[0].owner.worker.as_deref(), Some("web-1"));
-    let d = zset("semaphore:s", &members, &auto());
+    let refreshed: Vec<_> = d.holders.iter().map(|h| h.refreshed_ms).collect();
+    assert_eq!(refreshed, [Some(1_795_969_586_000), Some(1_795_969_580_000)]);
     assert!(d.holders.iter().all(|h| h.until.is_none()), "how long it holds is not in the value");
+    assert_eq!(d.holders[0].owner.worker.as_deref(), Some("web-1"));
     assert_eq!(zset("waiting:s", &members, &auto()).format, "unknown");
     assert!(zset("semaphore:s", &[(b"w1", 1.0)], &auto()).holders.is_empty());
 }
