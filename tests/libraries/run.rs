@@ -18,11 +18,25 @@ const SOON: Duration = Duration::from_secs(15);
 pub const WORKER: &str = "driver";
 const OWNERS: &str = "lock:owners";
 
+/// What else is watched of an ecosystem.
+pub struct Beside {
+    /// More of the config, at its top level.
+    pub config: &'static str,
+    /// What it makes the exporter show while all is well.
+    pub shows: fn(&Metrics) -> bool,
+}
+
 /// Takes every lock with its library and watches what becomes of it.
 pub fn run(ecosystem: &str, command: Command, cases: &[Case]) {
-    let mut world = World::start(ecosystem, command, cases);
+    run_with(ecosystem, command, cases, &Beside { config: "", shows: |_| true });
+}
+
+/// The same, and what else there is to be seen.
+pub fn run_with(ecosystem: &str, command: Command, cases: &[Case], beside: &Beside) {
+    let mut world = World::start(ecosystem, command, cases, beside.config);
     world.acquire(|_| true);
     world.all_are_decoded();
+    world.exporter.wait_for("dlock_worker_ what is beside the locks", SOON, beside.shows);
     world.those_that_renew_are_renewed();
     world.a_stopped_process_is_seen_in_every_lock();
     world.all_is_well_again();
@@ -34,7 +48,7 @@ pub fn run(ecosystem: &str, command: Command, cases: &[Case]) {
 pub fn server() -> RedisServer {
     let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
     let line = line.replace("%R~lock:* %R~hb:*", "%R~*").replace("PASSWORD", "watch-only");
-    RedisSetup::default().acl(&line).start()
+    RedisSetup::default().acl(&(line + " +client|list")).start()
 }
 
 struct World<'a> {
@@ -47,7 +61,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn start(ecosystem: &str, command: Command, cases: &'a [Case]) -> Self {
+    fn start(ecosystem: &str, command: Command, cases: &'a [Case], more: &str) -> Self {
         let server = server();
         let driver = Driver::start(ecosystem, command, &server);
         let dir = TempDir::new().expect("a temporary directory can be made");
@@ -67,7 +81,7 @@ workers:
   driver:
     names: [{WORKER}]
     process: {{ pid_file: '{}' }}
-",
+{more}",
             server.url(),
             entries.collect::<String>(),
             pid_file.display(),
@@ -120,6 +134,8 @@ workers:
             wrong.same("also fits", others, Some(case.also_fits.to_vec()));
             let holders = lock["holders"].as_array().cloned().unwrap_or_default();
             wrong.same("holders", holders.len(), case.holders);
+            let counted = m.value("dlock_lock_holders", &of(case));
+            wrong.same("counted", counted, Some(case.holders as f64));
             for holder in &holders {
                 wrong.same("count", holder["count"].as_u64(), Some(case.count));
                 wrong.same("liveness", holder["liveness"].as_str(), Some("alive"));
@@ -156,10 +172,25 @@ workers:
             let told = case.lease_ms as f64 / 1e3;
             let is_learned = length.is_some_and(|l| (told * 0.8..=told + 0.1).contains(&l));
             assert!(is_learned || case.lease_ms == 0, "{}: a lease of {length:?}", case.case);
+            let transitions = &self.api_of(case)["lock"]["transitions"];
+            let told: Vec<_> =
+                transitions.as_array().into_iter().flatten().map(|t| &t["what"]).collect();
+            let is_usual = |what: &&Value| **what == "found_held" || **what == "acquired";
+            assert!(
+                !case.raises.is_empty() || told.iter().all(is_usual),
+                "{}: {told:?}",
+                case.case
+            );
             let info = m.all("dlock_lock_info", &of_case);
             assert_eq!(info.first().map(|s| s.label("format")), Some(case.format), "{}", case.case);
         }
         self.nothing_rose("nothing is wrong");
+    }
+
+    fn api_of(&self, case: &Case) -> Value {
+        let name: String = case.key.bytes().map(|b| format!("%{b:02x}")).collect();
+        let answer = self.exporter.get(&format!("/api/v1/locks/main/{name}"));
+        serde_json::from_str(&answer.body).expect("the API answers with JSON")
     }
 
     /// No signal is up or was, but those that the cases name.
@@ -170,9 +201,7 @@ workers:
             assert!(!rises.is_empty(), "{} is not judged", case.case);
             let rose: Vec<_> =
                 rises.iter().filter(|s| s.value > 0.0).map(|s| s.label("signal")).collect();
-            let path = format!("/api/v1/locks/main/{}", case.key.replace(':', "%3A"));
-            let told = || self.exporter.get(&path).body;
-            assert_eq!(rose, case.raises, "{what}: {}: {}", case.case, told());
+            assert_eq!(rose, case.raises, "{what}: {}: {:#}", case.case, self.api_of(case));
         }
     }
 
