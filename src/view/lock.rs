@@ -132,8 +132,6 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         },
         coverage_lost: coverage::configured(&blind),
         blind,
-        token_host: only.and_then(|h| h.tenure.owner.as_ref()?.host.clone()),
-        token_pid: only.and_then(|h| h.tenure.owner.as_ref()?.pid),
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
         told: resources::told(state, lock, now),
         transitions: lock
@@ -174,8 +172,6 @@ fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView
         lost_seconds: None,
         renewal_minus_heartbeat_seconds: None,
         divergences: Vec::new(),
-        token_host: None,
-        token_pid: None,
         beat_age_seconds: None,
         ..view
     }

@@ -164,7 +164,7 @@ pub struct LockView {
     pub key: Arc<str>,
     /// Registry name of its format; empty until seen held.
     pub format: &'static str,
-    /// Other formats that its value fits as well: then `format` is a guess.
+    /// Other formats that its value fits as well: the name is a guess then.
     pub also_fits: Vec<&'static str>,
     /// Where its lease length comes from; `None` until known.
     pub lease_source: Option<LeaseSource>,
@@ -231,10 +231,6 @@ pub struct LockView {
     pub coverage_lost: Vec<(Aspect, BlindReason)>,
     /// All that cannot be judged, also what nobody configured; for people, not for series.
     pub blind: Vec<(Aspect, BlindReason)>,
-    /// Who its holder's token says it is: host and pid, where it does.
-    pub token_host: Option<Arc<str>>,
-    /// See `token_host`.
-    pub token_pid: Option<i32>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
     /// What sources tell of it.

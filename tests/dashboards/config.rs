@@ -30,6 +30,7 @@ stores:
       - {{ name: leader, key: 'lock:leader', lease: 1s, expect: always_held, {holder} }}
       - {{ name: short, key: 'lock:short', lease: 5s, token: per_acquire, {holder} }}
       - {{ name: copied, key: 'lock:copied', renewed: true, {holder} }}
+      - {{ name: mislaid, key: 'lock:mislaid' }}
       - name: nightly
         key: 'lock:nightly'
         lease: 1h

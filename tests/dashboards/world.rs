@@ -85,6 +85,8 @@ impl World {
         let hands = hands(&main);
         cache.cmd(&["SET", "lock:warmup", "w-1:x", "PX", FOR_LONG]);
         main.cmd(&["SET", "lock:nightly", "nightly-1:x", "PX", FOR_LONG]);
+        // A key that the config takes for a lock's and that is none.
+        main.cmd(&["RPUSH", "lock:mislaid", "a"]);
         let told = "MSET hb:issued 34 hb:accepted 33 hb:refused 2 hb:mails 120 hb:requests 119";
         main.cmd(&told.split(' ').collect::<Vec<_>>());
         let clocks = [&host_clock, &silent];
@@ -140,7 +142,7 @@ impl World {
     pub fn locks(&self) -> Vec<(&'static str, &'static str)> {
         let main = [
             "orders", "billing", "payments", "reports", "busy", "leader", "short", "copied",
-            "nightly",
+            "nightly", "mislaid",
         ];
         main.into_iter().map(|lock| ("main", lock)).chain([("cache", "warmup")]).collect()
     }

@@ -18,11 +18,25 @@ const SOON: Duration = Duration::from_secs(15);
 pub const WORKER: &str = "driver";
 const OWNERS: &str = "lock:owners";
 
+/// What else is watched of an ecosystem.
+pub struct Beside {
+    /// More of the config, at its top level.
+    pub config: &'static str,
+    /// What it makes the exporter show while all is well.
+    pub shows: fn(&Metrics) -> bool,
+}
+
 /// Takes every lock with its library and watches what becomes of it.
 pub fn run(ecosystem: &str, command: Command, cases: &[Case]) {
-    let mut world = World::start(ecosystem, command, cases);
+    run_with(ecosystem, command, cases, &Beside { config: "", shows: |_| true });
+}
+
+/// The same, and what else there is to be seen.
+pub fn run_with(ecosystem: &str, command: Command, cases: &[Case], beside: &Beside) {
+    let mut world = World::start(ecosystem, command, cases, beside.config);
     world.acquire(|_| true);
     world.all_are_decoded();
+    world.exporter.wait_for("dlock_worker_ what is beside the locks", SOON, beside.shows);
     world.those_that_renew_are_renewed();
     world.a_stopped_process_is_seen_in_every_lock();
     world.all_is_well_again();
@@ -34,7 +48,7 @@ pub fn run(ecosystem: &str, command: Command, cases: &[Case]) {
 pub fn server() -> RedisServer {
     let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
     let line = line.replace("%R~lock:* %R~hb:*", "%R~*").replace("PASSWORD", "watch-only");
-    RedisSetup::default().acl(&line).start()
+    RedisSetup::default().acl(&(line + " +client|list")).start()
 }
 
 struct World<'a> {
@@ -47,7 +61,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn start(ecosystem: &str, command: Command, cases: &'a [Case]) -> Self {
+    fn start(ecosystem: &str, command: Command, cases: &'a [Case], more: &str) -> Self {
         let server = server();
         let driver = Driver::start(ecosystem, command, &server);
         let dir = TempDir::new().expect("a temporary directory can be made");
@@ -67,7 +81,7 @@ workers:
   driver:
     names: [{WORKER}]
     process: {{ pid_file: '{}' }}
-",
+{more}",
             server.url(),
             entries.collect::<String>(),
             pid_file.display(),
@@ -121,6 +135,8 @@ workers:
             wrong.same("also fits", others, Some(case.also_fits.to_vec()));
             let holders = lock["holders"].as_array().cloned().unwrap_or_default();
             wrong.same("holders", holders.len(), case.holders);
+            let counted = m.value("dlock_lock_holders", &of(case));
+            wrong.same("counted", counted, Some(case.holders as f64));
             wrong.same("waiters", m.value("dlock_lock_waiters", &of(case)), case.waiters);
             let counts = m.value("dlock_fencing_token_issued", &of(case)).is_some();
             wrong.same("counts fencing tokens", counts, case.fenced);
@@ -129,7 +145,7 @@ workers:
                 wrong.same("liveness", holder["liveness"].as_str(), Some(case.state("alive")));
                 let pid = holder["pid"].as_i64();
                 wrong.same("pid", pid, case.states_pid.then_some(driver));
-                let age = holder["acquired_timestamp"].as_f64().map(|at| clock::wall_secs() - at);
+                let age = holder["taken_timestamp"].as_f64().map(|at| clock::wall_secs() - at);
                 let is_recent = age.is_some_and(|age| (-1.0..120.0).contains(&age));
                 wrong.same(&format!("states its time ({age:?})"), is_recent, case.states_time);
             }
@@ -159,6 +175,15 @@ workers:
             let length = m.value("dlock_lease_length_seconds", &of_case);
             let told = case.lease_ms as f64 / 1e3;
             let is_learned = length.is_some_and(|l| (told * 0.8..=told + 0.1).contains(&l));
+            let transitions = &self.api_of(case)["lock"]["transitions"];
+            let told: Vec<_> =
+                transitions.as_array().into_iter().flatten().map(|t| &t["what"]).collect();
+            let is_usual = |what: &&Value| **what == "found_held" || **what == "acquired";
+            assert!(
+                !case.raises.is_empty() || told.iter().all(is_usual),
+                "{}: {told:?}",
+                case.case
+            );
             let info = m.all("dlock_lock_info", &of_case);
             // One that a pattern found when it was held already and that is not seen to be renewed does not tell.
             let is_shown = info.first().is_some_and(|s| s.label("lease_source") == "learned");
@@ -169,6 +194,12 @@ workers:
         self.nothing_rose("nothing is wrong");
     }
 
+    fn api_of(&self, case: &Case) -> Value {
+        let name: String = case.key.bytes().map(|b| format!("%{b:02x}")).collect();
+        let answer = self.exporter.get(&format!("/api/v1/locks/main/{name}"));
+        serde_json::from_str(&answer.body).expect("the API answers with JSON")
+    }
+
     /// No signal is up or was, but those that the cases name.
     fn nothing_rose(&self, what: &str) {
         let m = self.exporter.metrics();
@@ -177,9 +208,7 @@ workers:
             assert!(!rises.is_empty(), "{} is not judged", case.case);
             let rose: Vec<_> =
                 rises.iter().filter(|s| s.value > 0.0).map(|s| s.label("signal")).collect();
-            let path = format!("/api/v1/locks/main/{}", case.key.replace(':', "%3A"));
-            let told = || self.exporter.get(&path).body;
-            assert_eq!(rose, case.raises, "{what}: {}: {}", case.case, told());
+            assert_eq!(rose, case.raises, "{what}: {}: {:#}", case.case, self.api_of(case));
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Beside {
     told: Option<Told>,
     /// Holders whose expiry was not among what was told last.
     pub(super) untold: Vec<Token>,
+    /// Holders whose own expiry was past or missing when it was told last: the key may go on naming them.
+    pub(super) over: Vec<Token>,
     /// The read before the one that shows new holders.
     pub(super) before: Option<Seen>,
     /// The library marks its holder as stalled, and that was told.
@@ -108,7 +110,10 @@ impl Lock {
                 key: *key,
                 shares: shown.iter().filter_map(|(_, share)| share.clone()).collect(),
             });
-            self.read_members(shown, c, workers, fx);
+            let ended = shown.iter().filter(|(_, share)| share.is_none());
+            let over = ended.map(|(token, _)| token.clone()).collect();
+            let was_over = std::mem::replace(&mut self.beside.over, over);
+            self.read_members(shown, &was_over, c, workers, fx);
         }
     }
 

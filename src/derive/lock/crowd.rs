@@ -81,6 +81,8 @@ impl Lock {
         for (token, share) in shown {
             match share {
                 Some(share) => self.admit(&mut crowd, token, share, c, workers, fx),
+                // It stays nobody's until something else is told: it would be held for a moment in every cycle.
+                None if self.beside.over.contains(&token) => {}
                 None => crowd.beyond += 1,
             }
         }
@@ -89,15 +91,22 @@ impl Lock {
     }
 
     /// Takes what was read beside the key of some holders, after the key itself: their shares, or that they have none. Who
-    /// is not among them is as before.
+    /// is not among them is as before. A lock is free while all that it names `were_over`, until one of these holds again.
     pub(super) fn read_members(
         &mut self,
         shown: Vec<Shown>,
+        were_over: &[Token],
         c: &ReadContext<'_>,
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        if !matches!(self.phase, Phase::Shared(_)) {
+        let was_free = match &self.phase {
+            Phase::Shared(_) => None,
+            Phase::Free { since } => Some(*since),
+            _ => return,
+        };
+        let is_back = |(t, share): &Shown| share.is_some() && were_over.contains(t);
+        if was_free.is_some() && !shown.iter().any(is_back) {
             return;
         }
         let first_wanted = fx.wanted.len();
@@ -115,7 +124,7 @@ impl Lock {
         }
         self.dismiss(&mut crowd);
         forget_repeated(fx, first_wanted);
-        self.put_crowd(crowd, None, c, workers, fx);
+        self.put_crowd(crowd, was_free, c, workers, fx);
     }
 
     /// Some formats tell only by a second holder that there may be several: the first one goes on among them. Else the key

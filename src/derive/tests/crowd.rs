@@ -257,6 +257,23 @@ fn without_what_is_beside_the_key_readers_share_its_expiry() {
 }
 
 #[test]
+fn a_reader_whose_own_expiry_is_over_holds_nothing_until_something_else_is_told() {
+    let mut s = Sim::new(1_000, None, rules());
+    s.show(readers_beside(&["a:1"]), Some(s.server_ms() + 60_000));
+    s.beside = vec![(Tells::HolderExpiry(0), CompanionValue::Missing)];
+    s.advance(3_100);
+    // The key is read again, what is beside it not yet.
+    s.beside = vec![];
+    s.advance(1_000);
+    let lock = s.lock();
+    assert_eq!((lock.held, lock.holders.len(), lock.holders_beyond), (Some(false), 0, 0));
+    s.beside = vec![(Tells::HolderExpiry(0), until(s.server_ms() + 30_000))];
+    s.advance(1_100);
+    assert_eq!((s.lock().held, s.lock().holders.len()), (Some(true), 1));
+    s.assert_quiet();
+}
+
+#[test]
 fn readers_of_whom_only_some_are_told_are_all_followed() {
     let mut s = Sim::new(500, None, rules());
     s.advance(1_100);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::host::Stalls;
+use super::holder::{Holder, describe_holders};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
@@ -23,6 +23,9 @@ pub(super) struct Lock<'a> {
     class: Vec<&'static str>,
     signals: BTreeMap<&'static str, Option<bool>>,
     holders: Vec<Holder<'a>>,
+    holders_beyond: u64,
+    limit: Option<u64>,
+    waiters: Option<u64>,
     liveness: Option<&'static str>,
     lost_seconds: Option<f64>,
     held_seconds: Option<f64>,
@@ -36,24 +39,6 @@ pub(super) struct Lock<'a> {
     effects: Vec<Effects<'a>>,
     counts: Counts,
     transitions: Vec<Transition<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Holder<'a> {
-    worker: Option<&'a str>,
-    fingerprint: &'a str,
-    mode: &'static str,
-    count: u64,
-    liveness: &'static str,
-    host: Option<&'a str>,
-    pid: Option<i32>,
-    thread: Option<&'a str>,
-    acquired_timestamp: Option<f64>,
-    held_seconds: Option<f64>,
-    remaining_seconds: Option<f64>,
-    renewal_age_seconds: Option<f64>,
-    beat_age_seconds: Option<f64>,
-    stalls: Option<Stalls>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -128,6 +113,9 @@ pub(super) fn describe<'a>(
             .map(|s| (s.as_str(), standing::judged(store, lock, *s)))
             .collect(),
         holders: describe_holders(lock, fresh, roster),
+        holders_beyond: lock.holders_beyond,
+        limit: lock.limit,
+        waiters: lock.waiters.filter(|_| fresh),
         liveness: lock.liveness.filter(|_| fresh).map(|l| l.as_str()),
         lost_seconds: now(lock.lost_seconds),
         held_seconds: now(lock.held_seconds),
@@ -160,30 +148,6 @@ pub(super) fn describe<'a>(
             .map(|t| Transition { age_seconds: t.age_seconds, what: t.what, detail: &t.detail })
             .collect(),
     }
-}
-
-fn describe_holders<'a>(lock: &'a LockView, fresh: bool, roster: &Roster<'_>) -> Vec<Holder<'a>> {
-    let now = |value: Option<f64>| value.filter(|_| fresh);
-    lock.holders
-        .iter()
-        .map(|h| Holder {
-            worker: not_empty(&h.worker),
-            fingerprint: &h.fingerprint,
-            mode: h.mode.as_str(),
-            count: h.count,
-            liveness: h.liveness.as_str(),
-            host: h.host.as_deref(),
-            pid: h.pid,
-            thread: h.thread.as_deref(),
-            acquired_timestamp: h.taken_at,
-            held_seconds: now(Some(h.held_seconds)),
-            remaining_seconds: now(h.remaining_seconds),
-            renewal_age_seconds: now(h.renewal_age_seconds),
-            beat_age_seconds: now(h.beat_age_seconds),
-            // A worker's own, so that each of several holders has its own.
-            stalls: roster.stalls(&h.worker).filter(|_| fresh),
-        })
-        .collect()
 }
 
 fn coverage(list: &[(Aspect, BlindReason)]) -> Vec<Coverage> {

@@ -81,8 +81,10 @@ fn holder(row: &Row<'_>) -> String {
         let class = if liveness.is_lost() { " class=\"down\"" } else { "" };
         put!(out, "<div{class}>{}</div>", words::liveness(liveness));
     }
-    if let Some(place) = facts::place(row.lock) {
-        put!(out, "<div>{place}</div>");
+    if let [only] = row.lock.holders.as_slice() {
+        if let Some(place) = facts::place(only) {
+            put!(out, "<div>{place}</div>");
+        }
     }
     put!(out, "<div class=\"dim\">{}</div>", facts::state(row));
     out

@@ -39,6 +39,7 @@ fn holder(out: &mut String, row: &Row<'_>) {
     let lock = row.lock;
     item(out, "State", &facts::state(row));
     let label = if row.fresh { "Holder" } else { "Last seen holder" };
+    let is_one_of_many = lock.holders.len() > 1;
     for holder in &lock.holders {
         let mut text = facts::named(holder);
         if !holder.worker.is_empty() && !holder.fingerprint.is_empty() {
@@ -47,13 +48,33 @@ fn holder(out: &mut String, row: &Row<'_>) {
         if holder.count != 1 {
             put!(text, ", holds it {}", words::count(holder.count, "time", "times"));
         }
+        if let Some(mode) = words::mode(holder.mode) {
+            put!(text, ", {mode}");
+        }
         if row.fresh {
             put!(text, ", {}", words::liveness(holder.liveness));
         }
         item(out, label, &text);
+        if is_one_of_many {
+            let left = row.now(holder.remaining_seconds).map_or(UNKNOWN.to_owned(), when::seconds);
+            item(out, "Left of its lease", &left);
+        }
+        if let Some(place) = facts::place(holder) {
+            item(out, "Its token names", &place);
+        }
+        if holder.taken_at.is_some() {
+            instant(out, "Acquired, as its token says", holder.taken_at);
+        }
     }
-    let place = facts::place(lock).filter(|_| lock.held == Some(true));
-    item(out, "Its token names", place.as_deref().unwrap_or(UNKNOWN));
+    if lock.holders_beyond > 0 {
+        item(out, "More holders", &lock.holders_beyond.to_string());
+    }
+    if let Some(limit) = lock.limit {
+        item(out, "May hold it at once", &limit.to_string());
+    }
+    if let Some(waiters) = lock.waiters.filter(|_| row.fresh) {
+        item(out, "Waiting for it", &waiters.to_string());
+    }
     let liveness = row.now(lock.liveness).map_or(UNKNOWN, words::liveness);
     item(out, "Liveness", liveness);
     length(out, "Lost for", row.now(lock.lost_seconds));
@@ -150,7 +171,7 @@ fn each<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
 
 fn lock_itself(out: &mut String, lock: &LockView) {
     item(out, "Key", &format!("<code>{}</code>", Broken(&lock.key)));
-    item(out, "Format", if lock.format.is_empty() { UNKNOWN } else { lock.format });
+    item(out, "Format", &facts::format(lock));
     let series = match lock.tier {
         None => "none while no signal is up",
         Some(SeriesTier::Flagged) => "while a signal is up",

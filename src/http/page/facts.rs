@@ -62,13 +62,21 @@ pub fn named(holder: &HolderView) -> String {
     }
 }
 
-/// Host and pid of the holder, where its token names them.
-pub fn place(lock: &LockView) -> Option<String> {
-    match (lock.token_pid, lock.token_host.as_deref().map(Broken)) {
-        (Some(pid), Some(host)) => Some(format!("pid {pid} on {host}")),
-        (Some(pid), None) => Some(format!("pid {pid}")),
-        (None, Some(host)) => Some(format!("on {host}")),
-        (None, None) => None,
+/// Host, pid and thread of a holder, as far as its token names them.
+pub fn place(holder: &HolderView) -> Option<String> {
+    let pid = holder.pid.map(|pid| format!("pid {pid}"));
+    let thread = holder.thread.as_deref().map(|thread| format!("thread {}", Broken(thread)));
+    let host = holder.host.as_deref().map(|host| format!("on {}", Broken(host)));
+    let named: Vec<String> = [pid, thread, host].into_iter().flatten().collect();
+    (!named.is_empty()).then(|| named.join(" "))
+}
+
+/// The format; others that fit as well are told, because the name is a guess then.
+pub fn format(lock: &LockView) -> String {
+    match lock.also_fits.as_slice() {
+        [] if lock.format.is_empty() => UNKNOWN.to_owned(),
+        [] => lock.format.to_owned(),
+        others => format!("{}; {} would fit as well", lock.format, others.join(", ")),
     }
 }
 

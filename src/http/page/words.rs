@@ -1,6 +1,8 @@
 //! Verdicts and reasons in words for people. A word between backticks is something to type or to look for.
 
-use crate::view::{Aspect, BlindReason, ClockStatus, Evidence, Liveness, Signal, StallSource};
+use crate::view::{
+    Aspect, BlindReason, ClockStatus, Evidence, Liveness, Mode, Signal, StallSource,
+};
 
 /// What a signal says.
 pub fn signal(signal: Signal) -> &'static str {
@@ -85,6 +87,16 @@ pub fn liveness(liveness: Liveness) -> &'static str {
         Liveness::Unlisted => "not listed as a live worker",
         Liveness::Alive => "alive",
         Liveness::Unknown => "not judged",
+    }
+}
+
+/// In what way a holder holds, where it is not alone.
+pub fn mode(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Exclusive => None,
+        Mode::Read => Some("reads"),
+        Mode::Write => Some("writes"),
+        Mode::Permit => Some("has a permit"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The API.
 
-use super::support::{Setup, get};
+use super::support::{Setup, get, words_of};
 use crate::expose::example::lock_named;
-use crate::view::{Aspect, BlindReason};
+use crate::view::{Aspect, BlindReason, HolderView, Mode};
 
 #[tokio::test]
 async fn the_api_has_what_is_known_and_null_for_the_rest() {
@@ -160,15 +160,22 @@ async fn documents_are_indented_and_tell_what_nobody_configured() {
 }
 
 #[tokio::test]
-async fn of_several_holders_it_is_not_said_whose_the_token_is() {
+async fn each_of_several_holders_has_what_is_its_own() {
     let mut setup = Setup::example();
     let lock = lock_named(&mut setup.view, "orders");
-    lock.holders.push(lock.holders[0].clone());
+    let other = HolderView { pid: Some(5), mode: Mode::Read, ..lock.holders[0].clone() };
+    lock.holders.push(HolderView { host: None, beat_age_seconds: None, ..other });
+    lock.holders_beyond = 3;
     let server = setup.start().await;
     let lock = &server.ask(&get("/api/v1/locks/main/orders")).await.json()["lock"];
-    for holder in lock["holders"].as_array().unwrap() {
-        assert!(holder["pid"].is_null() && holder["host"].is_null(), "{holder}");
-    }
+    let [first, second] = [&lock["holders"][0], &lock["holders"][1]];
+    assert_eq!((&first["pid"], &first["host"]), (&4711.into(), &"host-a".into()));
+    assert_eq!((&second["pid"], &second["mode"]), (&5.into(), &"read".into()));
+    assert!(second["host"].is_null() && second["beat_age_seconds"].is_null(), "{second}");
+    assert_eq!(lock["holders_beyond"], 3);
+    let page = words_of(&server.ask(&get("/locks/main/orders")).await.text());
+    assert!(page.contains("orders-1, token 0123456789ab, reads, frozen"), "{page}");
+    assert!(page.contains("More holders\n3") && page.contains("pid 5 thread 7"), "{page}");
 }
 
 #[tokio::test]

@@ -22,7 +22,10 @@ async fn it_has_everything_that_is_known() {
         "main/orders",
         "lock:orders",
         "orders-1, token 0123456789ab, frozen",
-        "pid 4711 on host-a",
+        "pid 4711 thread 7 on host-a",
+        "string; redlock would fit as well",
+        "Waiting for it\n2\n",
+        "2026-09-21 14:11:46 UTC",
         "\n33 s\n",
         "\n43 s ago\n",
         "\n8.5 s ago\n",
@@ -81,7 +84,10 @@ async fn transitions_are_there_newest_first() {
 #[tokio::test]
 async fn hostile_names_are_text_there_too() {
     let mut setup = Setup::example();
-    lock_named(&mut setup.view, HOSTILE).token_host = Some("</dd><script>".into());
+    for holder in &mut lock_named(&mut setup.view, HOSTILE).holders {
+        holder.host = Some("</dd><script>".into());
+        holder.thread = Some("</dd><script>".into());
+    }
     let server = setup.start().await;
     let status = server.ask(&get("/")).await.text();
     let link = links(&status, "/locks/").into_iter().find(|l| l.contains("script")).unwrap();

@@ -25,7 +25,7 @@ async fn it_says_what_since_when_and_who() {
         "dlock_holder_stale",
         "orders-1",
         "frozen",
-        "pid 4711 on host-a",
+        "pid 4711 thread 7 on host-a",
         "held for 93 s",
         "43 s ago",
         "8.5 s ago",
