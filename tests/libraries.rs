@@ -6,8 +6,12 @@
 //! `acquire CASE NAME LEASE_MS`: `held NAME TOKEN` (hexadecimal bytes of the owner token, several with commas, `-` where
 //! the library does not tell it) or `failed NAME REASON`; `release NAME`: `released NAME` or `failed NAME REASON`; `quit`.
 
+mod build;
 mod case;
 mod driver;
+mod go;
+mod java;
 mod node;
 mod python;
+mod replay;
 mod run;

@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use super::companion::{
+    Companion, CompanionPart, CompanionRead, CompanionValue, Elements, Tells,
+};
 use super::node::{NodeRef, Role};
 use super::time::{ServerTime, Span};
 use super::{KeyId, StoreId};
@@ -166,88 +169,6 @@ pub enum Endless {
     Carried,
 }
 
-/// Another key that tells something of a lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Companion {
-    /// The key.
-    pub key: Arc<[u8]>,
-    /// What of it.
-    pub part: CompanionPart,
-    /// What it tells.
-    pub tells: Tells,
-}
-
-/// What of a companion key is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CompanionPart {
-    /// The string.
-    Text,
-    /// A hash field.
-    Field(Arc<[u8]>),
-    /// How many elements the list, set or sorted set has.
-    Count(Elements),
-    /// How many members of the sorted set have a score, in milliseconds, ahead of the server's clock.
-    CountAhead,
-    /// Whether it is there, and until when.
-    Expiry,
-    /// Whether the set has this member.
-    Contains(Arc<[u8]>),
-}
-
-/// The type of a key whose elements are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elements {
-    /// A list.
-    List,
-    /// A set.
-    Set,
-    /// A sorted set.
-    Zset,
-}
-
-/// What a companion tells of its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Tells {
-    /// The last fencing token that was issued.
-    FencingToken,
-    /// How many wait, each with a deadline ahead.
-    Waiters,
-    /// The name of the worker that holds the lock.
-    Worker,
-    /// Until when one holder holds; the index is that of [`Decoded::holders`].
-    HolderExpiry(u16),
-    /// The library itself took note that the holder stalled.
-    Stalled,
-}
-
-/// What the companions of one lock showed.
-#[derive(Clone, Debug)]
-pub struct CompanionRead {
-    /// The store.
-    pub store: StoreId,
-    /// The lock's key.
-    pub key: KeyId,
-    /// When they were read: after the lock itself.
-    pub span: Span,
-    /// The node's `TIME` near by.
-    pub time: ServerTime,
-    /// What each told, in the order of [`Decoded::companions`]; what could not be read is left out.
-    pub told: Vec<(Tells, CompanionValue)>,
-}
-
-/// What a companion showed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CompanionValue {
-    /// There is none.
-    Missing,
-    /// A number, or a count; 1 or 0 for a member that is in its set or not.
-    Number(i64),
-    /// Text, made printable.
-    Text(Arc<str>),
-    /// Until when it is there.
-    Until(Expiry),
-}
-
 /// Whom a store's owner index names for the tokens that hold locks now.
 #[derive(Clone, Debug)]
 pub struct OwnersNamed {
@@ -317,18 +238,6 @@ pub enum Mode {
     Write,
     /// One of a semaphore's permits.
     Permit,
-}
-
-impl Mode {
-    /// Its word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Exclusive => "exclusive",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Permit => "permit",
-        }
-    }
 }
 
 /// An owner as its token names it.

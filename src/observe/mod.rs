@@ -6,6 +6,7 @@
 
 pub mod cgroup;
 pub mod clock;
+pub mod companion;
 pub mod jvm;
 pub mod label;
 pub mod lock;

@@ -25,12 +25,20 @@ pub struct Case {
     pub holders: usize,
     /// How often each owner holds it.
     pub count: u64,
+    /// It is a further key of the lock before it: the driver takes and lets go of both at once.
+    pub is_further: bool,
+    /// How many wait for it, where that can be seen.
+    pub waiters: Option<f64>,
+    /// Whether the library counts fencing tokens beside it.
+    pub fenced: bool,
     /// What tells that the driver holds it.
     pub named_by: NamedBy,
     /// Whether its token says when it was acquired.
     pub states_time: bool,
     /// Whether its token names the driver's process.
     pub states_pid: bool,
+    /// Whether it is left to run out, so that its holder's end and a lapse prove nothing.
+    pub left_to_expire: bool,
     /// Signals that it raises although nothing is wrong, since the library does what they are for.
     pub raises: &'static [&'static str],
     /// How its end is counted once the library let it go.
@@ -44,6 +52,8 @@ pub enum NamedBy {
     Itself,
     /// The store's owner index: the token is opaque.
     Index,
+    /// Nothing: the library keeps no owner.
+    Nobody,
 }
 
 /// Most locks: one holder with an opaque token, no entry in the config, renewed every second or so.
@@ -58,9 +68,13 @@ pub const CASE: Case = Case {
     renews: true,
     holders: 1,
     count: 1,
+    is_further: false,
+    waiters: None,
+    fenced: false,
     named_by: NamedBy::Index,
     states_time: false,
     states_pid: false,
+    left_to_expire: false,
     raises: &[],
     ends: "released",
 };
@@ -74,6 +88,16 @@ impl Case {
     /// Whether its lease ends while its process is stopped.
     pub fn lapses(&self) -> bool {
         self.lease_ms > 0 && self.lease_ms < LONG_MS
+    }
+
+    /// Whether the end of its holder can be told, and means something.
+    pub fn is_judged(&self) -> bool {
+        !self.left_to_expire && self.named_by != NamedBy::Nobody
+    }
+
+    /// The state that its holder is seen in while the driver is in this one.
+    pub fn state(&self, of_driver: &'static str) -> &'static str {
+        if self.named_by == NamedBy::Nobody { "unknown" } else { of_driver }
     }
 
     /// Its entry in the config, if it has one.

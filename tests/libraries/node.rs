@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::case::{CASE, Case, NamedBy};
-use super::run::run;
+use super::run::{Beside, WORKER, run_with};
 use crate::support::repository;
 
 /// 16 random bytes in hexadecimal, as many applications make them too.
@@ -46,5 +46,10 @@ fn of_npm() {
     assert!(modules.exists(), "{} is missing; tests/run makes it", modules.display());
     let mut command = Command::new("node");
     command.arg(repository("tests/libraries/node/driver.mjs"));
-    run("node", command, CASES);
+    // BullMQ names the connections of its workers, and the lock of a job is held against that list.
+    let beside = Beside {
+        config: "live_workers: { bull: { preset: bullmq, store: main, queue: work, refresh: 1s } }",
+        shows: |m| m.is("dlock_worker_alive", &[("worker", WORKER), ("source", "list")], 1.0),
+    };
+    run_with("node", command, CASES, &beside);
 }

@@ -29,6 +29,8 @@ pub struct Beside {
     pub(super) asked: Option<Mono>,
     /// The value whose holders' expiries are read beside it, and the key's own expiry.
     pub(super) awaited: Option<(Arc<Decoded>, Expiry)>,
+    /// What was read so last.
+    told: Option<Told>,
     /// Holders whose expiry was not among what was told last.
     pub(super) untold: Vec<Token>,
     /// Holders whose own expiry was past or missing when it was told last: the key may go on naming them.
@@ -37,6 +39,14 @@ pub struct Beside {
     pub(super) before: Option<Seen>,
     /// The library marks its holder as stalled, and that was told.
     is_stalled: bool,
+}
+
+/// Shares that were read beside a key, and what the key itself was like before that.
+#[derive(Clone, Debug)]
+struct Told {
+    value: Arc<Decoded>,
+    key: Expiry,
+    shares: Vec<Share>,
 }
 
 /// How many wait.
@@ -95,10 +105,33 @@ impl Lock {
             let holders = self.beside.awaited.iter().flat_map(|(value, _)| &value.holders);
             self.beside.untold =
                 holders.filter(|h| !is_told(h)).map(|h| h.owner.token.clone()).collect();
+            self.beside.told = self.beside.awaited.as_ref().map(|(value, key)| Told {
+                value: value.clone(),
+                key: *key,
+                shares: shown.iter().filter_map(|(_, share)| share.clone()).collect(),
+            });
             let ended = shown.iter().filter(|(_, share)| share.is_none());
             let over = ended.map(|(token, _)| token.clone()).collect();
             let was_over = std::mem::replace(&mut self.beside.over, over);
             self.read_members(shown, &was_over, c, workers, fx);
+        }
+    }
+
+    /// Holders whose expiry is still to be read beside the key have what they had when that was read last, if the key and
+    /// its expiry are as they were: whoever renews a share puts off the key's end as well.
+    pub(super) fn as_told_before(
+        &self,
+        shown: &mut [Shown],
+        value: &Arc<Decoded>,
+        key: Expiry,
+        now: ServerTime,
+    ) {
+        let is_same = |t: &&Told| is_close(t.key, key) && t.value.holders == value.holders;
+        let Some(told) = self.beside.told.as_ref().filter(is_same) else { return };
+        for (token, share) in shown.iter_mut().filter(|(_, share)| share.is_none()) {
+            let is_owner = |s: &&Share| s.owner().is_some_and(|o| o.token == *token);
+            let known = told.shares.iter().find(is_owner);
+            *share = known.filter(|s| is_ahead(s.expiry, now)).cloned();
         }
     }
 
@@ -161,6 +194,21 @@ impl Lock {
     pub fn waiters(&self, now: Mono, poll: std::time::Duration) -> Option<u64> {
         let recent = |w: &Waiters| is_fresh(Some(w.span.done), now, poll);
         self.beside.waiters.filter(recent).or(self.waiters_inside.filter(recent)).map(|w| w.count)
+    }
+}
+
+/// The same to what a server below 7.0 tells.
+fn is_close(a: Expiry, b: Expiry) -> bool {
+    match (a, b) {
+        (Expiry::At(a), Expiry::At(b)) => a.micros_since(b).abs() <= 2_000,
+        (a, b) => a == b,
+    }
+}
+
+fn is_ahead(expiry: Expiry, now: ServerTime) -> bool {
+    match expiry {
+        Expiry::At(e) => e > now,
+        Expiry::Never => true,
     }
 }
 

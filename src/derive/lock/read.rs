@@ -35,7 +35,8 @@ impl Lock {
         self.count_waiters(found, c);
         match found {
             Found::Present { value, expiry } if self.is_lock_value(value) => {
-                if !value.holders.is_empty() {
+                // One without an owner tells its format only if its lease is in it too.
+                if !value.holders.is_empty() || value.expiry_inside.is_some() {
                     self.value = Some(value.clone());
                 }
                 self.read_value(value, *expiry, is_broken, c, workers, fx);
@@ -71,7 +72,8 @@ impl Lock {
     ) {
         if is_shared(value) {
             self.is_ownerless = false;
-            let shown = self.all_shares(value, key, c);
+            let mut shown = self.all_shares(value, key, c);
+            self.as_told_before(&mut shown, value, key, c.seen.time);
             self.read_crowd(shown, is_broken, c, workers, fx);
             return;
         }

@@ -374,6 +374,21 @@ proptest! {
     }
 }
 
+/// Expiries beside the key are read after a whole sweep, not around the end of a lease.
+#[test]
+fn leases_of_readers_lapse_although_what_is_beside_the_key_was_read_long_before() {
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_000);
+    let end = s.server_ms() + 3_300;
+    s.show(readers_beside(&["a:1", "b:1"]), Some(end));
+    s.beside = vec![(Tells::HolderExpiry(0), until(end)), (Tells::HolderExpiry(1), until(end))];
+    s.advance(3_100);
+    assert_eq!(s.lock().holders.len(), 2);
+    s.beside = vec![];
+    s.advance(1_000);
+    assert_eq!((s.lock().held, s.ends(Evidence::Lapsed)), (Some(false), 2), "{:#?}", s.lock());
+}
+
 /// Permits that say only when each was refreshed, in milliseconds of its client's clock.
 fn refreshed(members: &[(&str, i64)]) -> Decoded {
     let mut permits = permits(members);

@@ -99,6 +99,23 @@ fn a_format_that_always_renews_is_overdue_in_its_first_tenure() {
 }
 
 #[test]
+fn a_format_that_always_renews_is_not_overdue_for_a_shorter_lease_than_its_own() {
+    let renews = |token: &str| Decoded {
+        always_renews: Some(0.5),
+        default_lease: Some(Duration::from_secs(5)),
+        ..held_by(token)
+    };
+    let mut s = Sim::new(200, None, rules());
+    // There before the first look, with a lease of 2.5 s.
+    s.show(renews("w:1"), Some(s.server_ms() + 1_300));
+    for _ in 0..8 {
+        s.advance(1_250);
+        assert_ne!(s.signal(Signal::RenewalOverdue), Some(true));
+        s.show(renews("w:1"), Some(s.server_ms() + 2_500));
+    }
+}
+
+#[test]
 fn the_key_beside_names_the_worker_if_its_holder_is_still_there_afterwards() {
     let opaque = |token: &str| Decoded { tokens: TokenKind::PerAcquire, ..held_by(token) };
     let mut s = Sim::new(500, None, rules());

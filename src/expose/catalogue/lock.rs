@@ -118,6 +118,11 @@ families! { LOCKS:
         "99th percentile of ended tenures in seconds. Absent before 20 of them.";
     FREE_SECONDS = Counter Full "dlock_lock_free_seconds_total" ["store", "lock"]
         "Time that the lock was free, in seconds on the exporter's monotonic clock.";
+    WAITERS = Gauge Full "dlock_lock_waiters" ["store", "lock"]
+        "Who waits for the lock, as far as its format shows them without writing. Absent where it does not.";
+    WAITING_SECONDS = Counter Full "dlock_lock_waiting_seconds_total" ["store", "lock"]
+        "Time that somebody waited for the lock, in seconds on the exporter's monotonic clock. Absent where its format \
+         does not show it.";
     TOKEN_ISSUED = Gauge Full "dlock_fencing_token_issued" ["store", "lock"]
         "Last fencing token issued for the lock: by its configured source, else by the library's own counter. Absent \
          where nothing tells.";

@@ -85,7 +85,7 @@ fn add_holders(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
 }
 
 fn add_lease(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
-    let values: [(&Family<2>, Option<f64>); 13] = [
+    let values: [(&Family<2>, Option<f64>); 14] = [
         (&cat::HELD_SECONDS, lock.held_seconds),
         (&cat::HELD_SINCE, lock.held_since_timestamp),
         (&cat::REMAINING, lock.remaining_seconds),
@@ -99,6 +99,7 @@ fn add_lease(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         (&cat::RENEWAL_MINUS_HEARTBEAT, lock.renewal_minus_heartbeat_seconds),
         (&cat::OVERRUN, lock.overrun_seconds),
         (&cat::TYPICAL_HOLD, lock.typical_hold_seconds),
+        (&cat::WAITERS, lock.waiters.map(|n| n as f64)),
     ];
     for (family, value) in values {
         sheet.add_some(family, [store, &lock.name], value);
@@ -113,6 +114,7 @@ fn add_counters(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
     sheet.add(&cat::LATE_RENEWALS, at, counts.late_renewals as f64);
     sheet.add(&cat::RENEWALS_AFTER_LOST, at, counts.renewals_after_lost_liveness as f64);
     sheet.add(&cat::FREE_SECONDS, at, counts.free_seconds);
+    sheet.add_some(&cat::WAITING_SECONDS, at, counts.waiting_seconds);
     for evidence in LOCK_ENDS {
         let ends = counted(&counts.ends, evidence);
         sheet.add(&cat::ENDS, [store, &lock.name, evidence.as_str()], ends as f64);
