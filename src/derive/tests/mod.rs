@@ -7,6 +7,7 @@ mod cases_expiry;
 mod cases_gone;
 mod cases_keys;
 mod cases_renewal;
+mod cases_servers;
 mod clock_views;
 mod clocks;
 mod crowd;
