@@ -25,6 +25,7 @@ mod documents;
 mod failover;
 mod false_alarms;
 mod fencing;
+mod field_cases;
 mod golden;
 mod heartbeats;
 mod hidden;
