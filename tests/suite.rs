@@ -30,6 +30,7 @@ mod golden;
 mod heartbeats;
 mod hidden;
 mod hostile;
+mod hostile_locks;
 mod hostile_servers;
 mod inhibition;
 mod jvm;

@@ -39,7 +39,9 @@ impl Store {
                 if lock.rules.pooled {
                     let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
                     let pool = self.pools.entry(pool_of(&lock.rules)).or_default();
-                    pool.holds.learn(end.held, own_end, facts.span.done);
+                    if !evidence.is_cut_short() {
+                        pool.holds.learn(end.held, own_end, facts.span.done);
+                    }
                     pool.leases.learn(end.largest);
                 }
             }

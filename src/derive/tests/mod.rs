@@ -1,5 +1,6 @@
 //! Verdicts on invented time: what must rise, what must stay quiet, and what each end is called.
 
+mod adversary;
 mod any_value;
 mod cases;
 mod cases_controls;
