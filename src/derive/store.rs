@@ -42,6 +42,8 @@ pub struct Store {
     pub(super) led_by: Option<Arc<str>>,
     pub(super) breaks: u64,
     failover_marks: u64,
+    /// `breaks` as of the primary's last facts.
+    facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
     /// Ends by evidence.
@@ -74,6 +76,7 @@ impl Store {
             led_by: None,
             breaks: 0,
             failover_marks: 0,
+            facts_breaks: 0,
             failovers: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
@@ -238,6 +241,9 @@ impl Store {
         let reconnected = node.answered(facts.connection, facts.role, facts.span);
         let changed = node.learn(facts, longest);
         if self.primary.as_ref() == Some(&addr) && (changed.restarted || changed.new_lineage) {
+            if changed.restarted && !reconnected {
+                self.restarted_before();
+            }
             self.breaks += 1;
             self.failover_marks += 1;
         }
@@ -246,6 +252,7 @@ impl Store {
         }
         self.follow_primary(&addr, facts.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
+            self.facts_breaks = self.breaks;
             self.settle_ends(facts, fx);
         }
     }

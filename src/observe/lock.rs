@@ -240,6 +240,18 @@ pub enum Mode {
     Permit,
 }
 
+impl Mode {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exclusive => "exclusive",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Permit => "permit",
+        }
+    }
+}
+
 /// An owner as its token names it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Owner {

@@ -65,7 +65,8 @@ impl Lock {
                     Expiry::At(e) => c.seen.time < e,
                     Expiry::Never => true,
                 };
-                p.has_returned |= is_early && p.token.as_ref() == Some(&o.token) && !is_broken;
+                p.has_returned |=
+                    is_early && p.is_absent && p.token.as_ref() == Some(&o.token) && !is_broken;
             }
         }
         // A permit that somebody takes need not be the one that ran out.
@@ -221,7 +222,9 @@ impl Lock {
         self.counts.ends[evidence as usize] += 1;
         self.previous = Some((end.worker.clone(), evidence));
         let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
-        self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
+        if !evidence.is_cut_short() {
+            self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
+        }
         let ran_out = matches!(evidence, Evidence::Lapsed | Evidence::ClockStep);
         let slot = expired_under_index(end.liveness)
             .and_then(|i| self.counts.expired_under.get_mut(i))

@@ -49,6 +49,10 @@ pub struct Sim {
     pub run_id: u64,
     pub flushes: u64,
     pub evicted: u64,
+    /// `maxmemory` and `maxmemory-policy`.
+    pub memory: (u64, &'static str),
+    /// The server's clock stands at this time.
+    pub stands_at: Option<i64>,
     /// Redis does not answer.
     pub is_down: bool,
     /// The exporter itself stands still.
@@ -163,6 +167,8 @@ impl Sim {
             run_id: 1,
             flushes: 0,
             evicted: 0,
+            memory: (0, "noeviction"),
+            stands_at: None,
             is_down: false,
             is_asleep: false,
             beat_fails: false,
@@ -205,7 +211,7 @@ impl Sim {
     }
 
     pub fn server_ms(&self) -> i64 {
-        self.ms as i64 + self.offset_ms
+        self.stands_at.unwrap_or(self.ms as i64 + self.offset_ms)
     }
 
     pub fn span(&self) -> Span {
@@ -378,7 +384,8 @@ impl Sim {
                 store: STORE,
                 key: KEY,
                 span: Span { sent, done: sent.plus(Duration::from_micros(500)) },
-                time: ServerTime::from_ms(self.server_ms()).plus_micros(1_300),
+                time: ServerTime::from_ms(self.server_ms())
+                    .plus_micros(if self.stands_at.is_none() { 1_300 } else { 0 }),
                 told: self.beside.clone(),
             })));
         }
@@ -508,7 +515,7 @@ impl Sim {
                 sent: self.span().done,
                 done: self.span().done.plus(Duration::from_millis(1)),
             },
-            time: Some(ServerTime::from_ms(self.server_ms() + 1)),
+            time: Some(ServerTime::from_ms(self.server_ms() + i64::from(self.stands_at.is_none()))),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -523,8 +530,8 @@ impl Sim {
             connected_replicas: Some(0),
             min_replicas_to_write: None,
             aof: Some(false),
-            maxmemory: Some(0),
-            maxmemory_policy: Some("noeviction".into()),
+            maxmemory: Some(self.memory.0),
+            maxmemory_policy: Some(self.memory.1.into()),
             evicted_keys: Some(self.evicted),
             expired_keys: Some(0),
             connections_received: Some(1),
