@@ -155,11 +155,13 @@ def main():
             if words[0] == "quit":
                 break
             elif words[0] == "acquire":
-                for lost in held.pop(name, []):
-                    lost.end()
                 recipe = RECIPES[words[1]]
-                owners = range(recipe.get("owners", 1))
-                held[name] = [Owner(connection, recipe, name, int(words[3])) for _ in owners]
+                # A member of a sorted set may have outlived its time there, and is renewed as if nothing had been.
+                if not (name in held and all(o.owns() for o in held[name])):
+                    for lost in held.pop(name, []):
+                        lost.end()
+                    owners = range(recipe.get("owners", 1))
+                    held[name] = [Owner(connection, recipe, name, int(words[3])) for _ in owners]
                 # A token without anything by chance is a name, and no secret.
                 tokens = [o.token.hex() for o in held[name] if "<" in recipe["token"]]
                 print(f"held {name} {','.join(tokens) or '-'}", flush=True)
