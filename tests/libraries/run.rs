@@ -8,8 +8,7 @@ use dlock_exporter::clock;
 use serde_json::Value;
 
 use super::case::{Case, NamedBy};
-use super::world::{SOON, World, Wrong, of, with};
-pub use super::world::{WORKER, server};
+use super::world::{SOON, WORKER, World, Wrong, of, with};
 use crate::support::Metrics;
 
 /// What else is watched of an ecosystem.
