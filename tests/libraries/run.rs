@@ -68,7 +68,7 @@ impl World<'_> {
                 wrong.same("liveness", holder["liveness"].as_str(), Some(case.state("alive")));
                 let pid = holder["pid"].as_i64();
                 wrong.same("pid", pid, case.states_pid.then_some(driver));
-                let age = holder["taken_timestamp"].as_f64().map(|at| clock::wall_secs() - at);
+                let age = holder["acquired_timestamp"].as_f64().map(|at| clock::wall_secs() - at);
                 let is_recent = age.is_some_and(|age| (-1.0..120.0).contains(&age));
                 wrong.same(&format!("states its time ({age:?})"), is_recent, case.states_time);
             }
