@@ -22,6 +22,8 @@ pub struct KeyWatched {
     pub lock: Arc<str>,
     /// What the config says of this lock.
     pub rules: Arc<LockRules>,
+    /// A pattern found it in a round that followed a complete one in which nothing was left out: it is new in the store.
+    pub has_appeared: bool,
 }
 
 /// Several keys of one node read in one transaction, or in pipelined transactions so close that one span covers them.

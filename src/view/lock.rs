@@ -213,7 +213,7 @@ fn tier(lock: &Lock, now: Mono, retain: Duration) -> Option<SeriesTier> {
     match lock.rules.series {
         SeriesTier::Flagged => {
             let is_flagged = Signal::ALL.iter().any(|s| lock.signals.is_up(*s))
-                || lock.flagged_at.is_some_and(|at| now.since(at) < retain);
+                || lock.look.is_some_and(|l| now.since(l.last) < retain);
             is_flagged.then_some(SeriesTier::Core)
         }
         tier => Some(tier),

@@ -13,6 +13,7 @@ mod expected;
 mod holder;
 mod judge;
 mod lapses;
+pub mod look;
 mod merged;
 mod named;
 mod read;
@@ -129,8 +130,10 @@ pub struct Lock {
     pub replicas: Vec<Replica>,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
-    /// When a signal was last up, for `series: flagged`.
-    pub flagged_at: Option<Mono>,
+    /// When something of it needed a look, for `series: flagged` and for groups.
+    pub look: Option<look::Look>,
+    /// It was found by a round that followed a complete one: what holds it took it since.
+    pub has_appeared: bool,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,
     /// Its last ends.
@@ -194,7 +197,8 @@ impl Lock {
             counts: Counts::default(),
             replicas: Vec::new(),
             sights: [None, None],
-            flagged_at: None,
+            look: None,
+            has_appeared: watched.has_appeared,
             timeline: VecDeque::new(),
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),

@@ -188,6 +188,7 @@ impl Sim {
             key_text: "lock".into(),
             lock: "lock".into(),
             rules: self.rules.clone(),
+            has_appeared: false,
         }));
         self.facts();
     }
@@ -391,13 +392,14 @@ impl Sim {
     /// So many other locks of the same entry were held once each, for leases of this length.
     pub fn siblings(&mut self, count: u32, lease_ms: i64) {
         for n in 1..=count {
-            let (key, lock) = (KeyId(n), Arc::from(format!("sibling-{n}")));
+            let (key, lock) = (KeyId(n.into()), Arc::from(format!("sibling-{n}")));
             self.step(Observation::KeyWatched(KeyWatched {
                 store: STORE,
                 key,
                 key_text: "sibling".into(),
                 lock,
                 rules: self.rules.clone(),
+                has_appeared: false,
             }));
             let until = Expiry::At(ServerTime::from_ms(self.server_ms() + 500 + lease_ms));
             let held = Found::Present { value: Arc::new(held_by("sibling")), expiry: until };

@@ -19,8 +19,8 @@ const ALERT_KEYS: [&str; 6] = ["alert", "expr", "for", "keep_firing_for", "label
 
 /// Labels that an alert may have besides its severity, whatever raised it.
 const LABELS: [&str; 11] = [
-    "store", "lock", "worker", "addr", "clock", "signal", "evidence", "aspect", "reason", "command",
-    "resource",
+    "store", "lock", "worker", "addr", "clock", "signal", "evidence", "aspect", "reason",
+    "command", "resource",
 ];
 /// Labels of alerts that are about one exporter.
 const EXPORTER_LABELS: [&str; 4] = ["instance", "job", "poller", "target"];

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::{NameTemplate, Pattern};
 
 fn rules() -> Arc<LockRules> {
     Arc::new(LockRules::default())
@@ -13,6 +14,10 @@ fn many(name: &str, pattern: &str, capture: Option<&str>, max_locks: usize) -> L
     let name = NameTemplate(name.into());
     let keys = LockKeys::Matching { name, pattern: pattern.into(), capture, max_locks };
     LockConfig { keys, rules: rules() }
+}
+
+fn keys(entries: &[LockConfig]) -> Keys {
+    Keys::new(StoreId(0), entries, 3).0
 }
 
 fn name(told: &Option<Observation>) -> &str {
@@ -32,7 +37,7 @@ fn dropped(told: Option<Observation>) -> Vec<(&'static str, u64)> {
 #[test]
 fn configured_keys_are_there_from_the_start() {
     let (keys, told) =
-        Keys::new(StoreId(4), &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")]);
+        Keys::new(StoreId(4), &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")], 3);
     assert_eq!(keys.list().len(), 1);
     assert!(
         matches!(&told[0], Observation::KeyWatched(w) if w.store == StoreId(4) && &*w.key_text == "lock:a")
@@ -48,7 +53,7 @@ fn the_first_entry_that_matches_wins_and_names_are_made_from_captures() {
         many("{what}/{0}{9}", "lock:*", Some(r"^lock:(?P<what>\w+)"), 10),
         many("{0}", "[", None, 10),
     ];
-    let (mut keys, _) = Keys::new(StoreId(0), &entries);
+    let mut keys = keys(&entries);
     assert!(keys.offer(b"lock:job:0").is_none(), "configured already");
     assert_eq!(name(&keys.offer(b"lock:job:7")), "job-7");
     assert!(keys.offer(b"lock:job:7").is_none(), "known");
@@ -61,7 +66,7 @@ fn the_first_entry_that_matches_wins_and_names_are_made_from_captures() {
 
 #[test]
 fn what_does_not_fit_is_counted_once_a_cycle() {
-    let (mut keys, _) = Keys::new(StoreId(0), &[many("{1}", "l:*", Some("^l:(.)"), 2)]);
+    let mut keys = keys(&[many("{1}", "l:*", Some("^l:(.)"), 2)]);
     let first = keys.offer(b"l:a");
     assert_eq!(name(&first), "a");
     assert!(keys.offer(b"l:a2").is_none(), "same name");
@@ -78,7 +83,7 @@ fn what_does_not_fit_is_counted_once_a_cycle() {
 
 #[test]
 fn a_forgotten_key_makes_room_and_comes_back_under_a_new_number() {
-    let (mut keys, _) = Keys::new(StoreId(0), &[many("{0}", "*", None, 1), one("x", "x")]);
+    let mut keys = keys(&[many("{0}", "*", None, 1), one("x", "x")]);
     keys.offer(b"a");
     let id = keys.list()[1].id;
     assert!(keys.forget(KeyId(0)).is_none(), "a configured key stays");
@@ -90,7 +95,7 @@ fn a_forgotten_key_makes_room_and_comes_back_under_a_new_number() {
 
 #[test]
 fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
-    let (mut keys, _) = Keys::new(StoreId(0), &[many("{1}", "job:*", Some(r"^job:(\d)"), 1)]);
+    let mut keys = keys(&[many("{1}", "job:*", Some(r"^job:(\d)"), 1)]);
     assert_eq!(name(&keys.offer(b"job:1")), "1");
     assert!(keys.offer(b"job:1b").is_none());
     assert!(keys.offer(b"job:2").is_none());
@@ -103,7 +108,7 @@ fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
 #[test]
 fn what_belongs_to_a_lock_is_no_lock_unless_somebody_names_it() {
     let beside = "redisson_lock_token:{a}";
-    let (mut keys, _) = Keys::new(StoreId(0), &[one("named", beside), many("{0}", "*", None, 1)]);
+    let mut keys = keys(&[one("named", beside), many("{0}", "*", None, 1)]);
     assert_eq!(keys.list().len(), 1);
     assert!(keys.offer(b"redisson_lock_queue:{a}").is_none());
     assert_eq!(name(&keys.offer(b"a")), "a");
