@@ -48,7 +48,7 @@ use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
-pub use counts::{Counts, expired_under_index};
+pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
 pub use holder::Judged;

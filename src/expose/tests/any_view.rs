@@ -79,6 +79,8 @@ fn lock() -> impl Strategy<Value = LockView> {
             name,
             format: "string",
             lease_source,
+            group: None,
+            look: None,
             tier,
             fresh,
             held,
