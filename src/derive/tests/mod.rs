@@ -12,6 +12,7 @@ mod clocks;
 mod crowd;
 mod ends;
 mod facts;
+mod groups;
 mod listed;
 mod liveness;
 mod renewal;

@@ -64,6 +64,8 @@ pub struct Sim {
     pub token_pid: Option<i32>,
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
+    /// Keys that were to stay watched.
+    pub kept: Vec<(StoreId, KeyId)>,
     /// Highest value every counter had; they must never fall.
     pub counters: Vec<u64>,
 }
@@ -107,10 +109,10 @@ pub fn held_by(token: &str) -> Decoded {
     Decoded { holders: vec![holding(token)], ..Decoded::nobody("string", Shape::Text) }
 }
 
-const STORE: StoreId = StoreId(1);
+pub const STORE: StoreId = StoreId(1);
 const KEY: KeyId = KeyId(0);
 
-fn node() -> NodeRef {
+pub fn node() -> NodeRef {
     NodeRef { store: STORE, addr: "redis:6379".into() }
 }
 
@@ -165,6 +167,7 @@ impl Sim {
             token_pid: None,
             rules: Arc::new(rules),
             cached: None,
+            kept: vec![],
             counters: vec![],
         };
         sim.announce();
@@ -208,6 +211,7 @@ impl Sim {
     pub fn step(&mut self, o: Observation) {
         let mut fx = Effects::default();
         self.state.step(&o, &mut fx);
+        self.kept.extend(fx.keep);
         for w in fx.wanted {
             let at = match &w {
                 Wanted::Key { at, .. } | Wanted::Look { at, .. } => at.0.div_ceil(1_000_000),
@@ -377,7 +381,7 @@ impl Sim {
         }
     }
 
-    fn batch(&mut self, read: KeyRead) {
+    pub fn batch(&mut self, read: KeyRead) {
         self.step(Observation::Batch(BatchRead {
             node: node(),
             connection: self.connection,

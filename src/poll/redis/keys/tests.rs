@@ -115,3 +115,62 @@ fn what_belongs_to_a_lock_is_no_lock_unless_somebody_names_it() {
     assert!(keys.offer(b"redisson_lock_timeout:{a}").is_none());
     assert!(keys.cycle_done().is_none(), "nothing is missed");
 }
+
+fn grouped(pattern: &str, max_locks: usize, top: usize) -> LockConfig {
+    let group = Some(crate::config::Group { name: "g".into(), top });
+    let mut entry = many("{0}", pattern, None, max_locks);
+    entry.rules = Arc::new(LockRules { group, ..LockRules::default() });
+    entry
+}
+
+fn watched(told: Option<Observation>) -> KeyWatched {
+    match told {
+        Some(Observation::KeyWatched(w)) => w,
+        other => panic!("no key watched but {other:?}"),
+    }
+}
+
+#[test]
+fn a_key_is_new_in_the_store_if_a_whole_round_left_nothing_out_before() {
+    let mut keys = keys(&[many("{0}", "*", None, 2)]);
+    assert!(!watched(keys.offer(b"a")).has_appeared, "the first round");
+    keys.cycle_done();
+    let b = watched(keys.offer(b"b"));
+    assert!(b.has_appeared);
+    assert!(keys.offer(b"c").is_none(), "full");
+    keys.cycle_done();
+    keys.forget(b.key);
+    assert!(!watched(keys.offer(b"c")).has_appeared, "it was left out before");
+    keys.cycle_done();
+    keys.cycle_done();
+    assert!(keys.offer(b"d").is_none());
+}
+
+#[test]
+fn of_a_group_what_needs_a_look_stays_until_another_key_needs_the_room() {
+    let mut keys = keys(&[grouped("*", 3, 2)]);
+    let [a, b, c] = [b"a", b"b", b"c"].map(|key| watched(keys.offer(key)).key);
+    [a, b].iter().for_each(|id| keys.keep(*id));
+    assert!(keys.forget(c).is_some(), "nobody asked for it");
+    assert!((0..3).all(|_| keys.forget(a).is_none()), "as often as was said");
+    assert!(keys.forget(a).is_some());
+    assert!(keys.forget(b).is_none());
+    assert!(keys.offer(b"d").is_some() && keys.offer(b"e").is_some());
+    assert!(keys.take_gave_way().is_empty(), "there was room");
+    assert!(keys.offer(b"f").is_some());
+    let gave_way = keys.take_gave_way();
+    assert!(matches!(&gave_way[..], [Observation::KeyForgotten { key, .. }] if *key == b));
+    assert!(keys.offer(b"h").is_none(), "nothing that has gone is left");
+    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 0), ("max_locks", 1)]);
+}
+
+#[test]
+fn numbers_last_for_any_churn() {
+    let mut keys = keys(&[grouped("*", 3, 2)]);
+    keys.next = u64::from(u32::MAX);
+    for n in 0..5u8 {
+        let id = watched(keys.offer(&[n])).key;
+        assert!(keys.forget(id).is_some());
+    }
+    assert!(keys.list().is_empty() && keys.by_key.is_empty() && keys.names.is_empty());
+}
