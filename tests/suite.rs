@@ -26,6 +26,7 @@ mod failover;
 mod false_alarms;
 mod fencing;
 mod golden;
+mod groups;
 mod heartbeats;
 mod hidden;
 mod hostile;
