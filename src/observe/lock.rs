@@ -22,7 +22,7 @@ pub struct KeyWatched {
     pub lock: Arc<str>,
     /// What the config says of this lock.
     pub rules: Arc<LockRules>,
-    /// A pattern found it in a round that followed a complete one in which nothing was left out: it is new in the store.
+    /// A pattern found it, and the whole round before did not see it: it is new in the store.
     pub has_appeared: bool,
 }
 

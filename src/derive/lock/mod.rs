@@ -132,7 +132,7 @@ pub struct Lock {
     pub sights: [Option<Sight>; 2],
     /// When something of it needed a look, for `series: flagged` and for groups.
     pub look: Option<look::Look>,
-    /// It was found by a round that followed a complete one: what holds it took it since.
+    /// A pattern found it and had not seen it in the whole round before: what holds it took it since.
     pub has_appeared: bool,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,

@@ -57,6 +57,8 @@ pub struct Keys {
     next: u64,
     hasher: RandomState,
     dropped: HashSet<(u64, Reason)>,
+    /// Those of the last round.
+    dropped_before: HashSet<(u64, Reason)>,
     overflow: u64,
     told: Option<Vec<(&'static str, u64)>>,
     /// All patterns were scanned once.
@@ -81,6 +83,7 @@ impl Keys {
             next: 0,
             hasher: RandomState::new(),
             dropped: HashSet::new(),
+            dropped_before: HashSet::new(),
             overflow: 0,
             told: None,
             has_scanned: false,
@@ -175,7 +178,7 @@ impl Keys {
     pub fn cycle_done(&mut self) -> Option<Observation> {
         let told = self.tell_dropped();
         self.has_scanned = true;
-        self.dropped.clear();
+        self.dropped_before = std::mem::take(&mut self.dropped);
         self.overflow = 0;
         told
     }
@@ -231,7 +234,7 @@ impl Keys {
         self.watched.insert(id, Arc::new(watched));
         let key_text = label::text(key).into();
         // What was left out before may have been there for long.
-        let has_appeared = found && self.has_scanned && !self.leaves_out();
+        let has_appeared = found && self.has_scanned && !self.was_left_out(key);
         Some(Observation::KeyWatched(KeyWatched {
             store: self.store,
             key: id,
@@ -242,10 +245,17 @@ impl Keys {
         }))
     }
 
-    /// Whether this round or the last one left keys out.
-    fn leaves_out(&self) -> bool {
-        let last = self.told.iter().flatten().any(|(_, n)| *n > 0);
-        last || !self.dropped.is_empty()
+    /// Whether a key was left out in the last round or is in this one, as far as they can be told apart.
+    fn was_left_out(&self, key: &[u8]) -> bool {
+        let mark = self.hasher.hash_one(key);
+        let rounds = [&self.dropped, &self.dropped_before];
+        let is_among = |round: &HashSet<(u64, Reason)>| {
+            round.len() >= MAX_TOLD_APART
+                || [Reason::MaxLocks, Reason::DuplicateName]
+                    .iter()
+                    .any(|why| round.contains(&(mark, *why)))
+        };
+        rounds.into_iter().any(is_among)
     }
 
     fn drop_key(&mut self, key: &[u8], why: Reason) {

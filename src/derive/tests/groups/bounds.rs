@@ -122,3 +122,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn ten_thousand_locks_in_a_minute_leave_nothing_behind() {
+    const EACH: u64 = 170;
+    let mut f = Fleet::new(20);
+    let mut most = 0;
+    for second in 0..60u64 {
+        for n in 0..EACH {
+            // Every one has a holder of its own name.
+            f.appear(&format!("job-{second}-{n}"), Some(30_000));
+        }
+        f.poll();
+        (0..EACH).for_each(|n| f.release(&format!("job-{second}-{n}")));
+        if let Some(before) = second.checked_sub(4) {
+            (0..EACH).for_each(|n| f.forget(&format!("job-{before}-{n}")));
+        }
+        most = most.max(f.sim.state.stores[&STORE].locks.len() as u64);
+    }
+    assert!(most <= 5 * EACH + 1, "{most} at once");
+    assert_eq!(f.group().counts.acquisitions, 60 * EACH);
+    let workers = &f.sim.state.workers;
+    assert!(workers.by_name.len() <= 100, "max_workers: {}", workers.by_name.len());
+    assert!(workers.dropped_in(STORE) <= most, "{}", workers.dropped_in(STORE));
+    let (group, locks) = series(&f);
+    assert!(group <= OF_GROUP && locks == 0, "{group} {locks}");
+}
