@@ -26,6 +26,7 @@ mod false_alarms;
 mod fencing;
 mod field_cases;
 mod golden;
+mod groups;
 mod heartbeats;
 mod hidden;
 mod hostile;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::groups::Gone;
 use super::host::StallRules;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
@@ -59,6 +60,8 @@ pub struct Store {
     /// Whom its owner index names.
     pub owners: OwnerIndex,
     pub(super) pools: HashMap<usize, Pool>,
+    /// What locks of groups had counted before they went.
+    pub(super) gone: Gone,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.
@@ -85,6 +88,7 @@ impl Store {
             parked: HashMap::new(),
             owners: OwnerIndex::default(),
             pools: HashMap::new(),
+            gone: Gone::default(),
             dropped: Vec::new(),
             swept: None,
         }

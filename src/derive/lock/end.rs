@@ -56,7 +56,9 @@ impl Lock {
         let (count, expiry, owner) = (next.count(), next.expiry, next.owner().cloned());
         let after = self.seen.filter(|_| !is_broken);
         // Held at our first look: it was acquired before we came.
-        if self.seen.is_some() {
+        let is_seen_begin =
+            self.seen.is_some() || (self.has_appeared && self.rules.group.is_some());
+        if is_seen_begin {
             self.counts.acquisitions += 1;
         }
         if let Some(o) = &owner {
@@ -120,7 +122,7 @@ impl Lock {
         }
         let who = tenure.seat.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
         self.phase = Phase::Held(Box::new(tenure));
-        let what = if self.seen.is_some() { "acquired" } else { "found_held" };
+        let what = if is_seen_begin { "acquired" } else { "found_held" };
         self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);
     }
 
@@ -236,6 +238,10 @@ impl Lock {
             let detail =
                 format!("the lease ran out under a holder that is {}", end.liveness.as_str());
             self.note(end.gone.span.done, "expired_under_holder", &detail, Weight::Alarm, fx);
+            if self.rules.group.is_some() {
+                // No signal says so, and the key is gone: this is all that is left of it.
+                self.look(0, end.gone.span.done, fx);
+            }
         } else {
             let weight =
                 if matches!(evidence, Evidence::Released | Evidence::Lapsed | Evidence::Unknown) {

@@ -244,6 +244,7 @@ fn the_same_name_in_two_databases_is_two_locks() {
         lock: "lock".into(),
         rules: Arc::new(plain()),
         with: None,
+        has_appeared: false,
     }));
     s.advance(1_300);
     s.string("lock", TOKEN, 30_000);

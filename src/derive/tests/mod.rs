@@ -14,6 +14,7 @@ mod clocks;
 mod crowd;
 mod ends;
 mod facts;
+mod groups;
 mod listed;
 mod liveness;
 mod renewal;

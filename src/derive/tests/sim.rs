@@ -68,6 +68,8 @@ pub struct Sim {
     pub token_pid: Option<i32>,
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
+    /// Keys that were to stay watched.
+    pub kept: Vec<(StoreId, KeyId)>,
     /// Highest value every counter had; they must never fall.
     pub counters: Vec<u64>,
 }
@@ -118,10 +120,10 @@ pub fn held_by(token: &str) -> Decoded {
     Decoded { holders: vec![holding(token)], ..Decoded::nobody("string", Shape::Text) }
 }
 
-const STORE: StoreId = StoreId(1);
+pub const STORE: StoreId = StoreId(1);
 const KEY: KeyId = KeyId(0);
 
-fn node() -> NodeRef {
+pub fn node() -> NodeRef {
     NodeRef { store: STORE, addr: "redis:6379".into() }
 }
 
@@ -178,6 +180,7 @@ impl Sim {
             token_pid: None,
             rules: Arc::new(rules),
             cached: None,
+            kept: vec![],
             counters: vec![],
         };
         sim.announce();
@@ -202,6 +205,7 @@ impl Sim {
             lock: "lock".into(),
             rules: self.rules.clone(),
             with: None,
+            has_appeared: false,
         }));
         self.facts();
     }
@@ -221,6 +225,7 @@ impl Sim {
     pub fn step(&mut self, o: Observation) {
         let mut fx = Effects::default();
         self.state.step(&o, &mut fx);
+        self.kept.extend(fx.keep);
         for w in fx.wanted {
             let at = match &w {
                 Wanted::Key { at, .. } | Wanted::Look { at, .. } => at.0.div_ceil(1_000_000),
@@ -391,7 +396,7 @@ impl Sim {
         }
     }
 
-    fn batch(&mut self, read: KeyRead) {
+    pub fn batch(&mut self, read: KeyRead) {
         self.step(Observation::Batch(BatchRead {
             node: node(),
             connection: self.connection,
@@ -406,7 +411,7 @@ impl Sim {
     /// So many other locks of the same entry were held once each, for leases of this length.
     pub fn siblings(&mut self, count: u32, lease_ms: i64) {
         for n in 1..=count {
-            let (key, lock) = (KeyId(n), Arc::from(format!("sibling-{n}")));
+            let (key, lock) = (KeyId(n.into()), Arc::from(format!("sibling-{n}")));
             self.step(Observation::KeyWatched(KeyWatched {
                 store: STORE,
                 key,
@@ -414,6 +419,7 @@ impl Sim {
                 lock,
                 rules: self.rules.clone(),
                 with: None,
+                has_appeared: false,
             }));
             let until = Expiry::At(ServerTime::from_ms(self.server_ms() + 500 + lease_ms));
             let held = Found::Present { value: Arc::new(held_by("sibling")), expiry: until };

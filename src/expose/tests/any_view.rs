@@ -81,6 +81,8 @@ fn lock() -> impl Strategy<Value = LockView> {
             format: "string",
             also_fits: Vec::new(),
             lease_source,
+            group: None,
+            look: None,
             tier,
             fresh,
             held,
