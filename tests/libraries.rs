@@ -15,3 +15,4 @@ mod node;
 mod python;
 mod replay;
 mod run;
+mod world;

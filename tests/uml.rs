@@ -108,8 +108,11 @@ fn a_freeze_is_seen_while_it_lasts_and_is_a_stall_of_that_length() {
         worst.unwrap_or_else(|| panic!("no {bound} bound of {worker}'s worst stall"))
     };
     let (lower, upper) = (bound("ice-1", "lower"), bound("ice-1", "upper"));
+    // A machine inside a busy one may be too late with its samples to be sure of the least, and says so.
+    let late = [("worker", "ice-1"), ("aspect", "stall_resolution")];
+    let is_late = !after.all("dlock_worker_coverage_lost", &late).is_empty();
     assert!(
-        lower >= least - 2.0 * STALL_POLL - 0.5,
+        is_late || lower >= least - 2.0 * STALL_POLL - 0.5,
         "frozen for {least} s, a stall of {lower} at least"
     );
     assert!(upper >= least, "frozen for {least} s, a stall of {upper} at most");
@@ -198,7 +201,11 @@ fn is_as_done(inside: &Inside, name: &str) {
     }
     for lock in ["memory", "quota", "ice", "clock"] {
         assert_eq!(moved("dlock_lease_ends_total", lock), 0.0, "{lock}");
-        assert_eq!(moved("dlock_signal_rises_total", lock), 0.0, "{lock}");
+        // Set back, the clock leaves more of the lease than it has until it is renewed, which may be before the next poll.
+        let absurd = [("lock", lock), ("signal", "lease_absurd")];
+        let told = m.sum("dlock_signal_rises_total", &absurd);
+        assert!(told == 0.0 || (name == "backward" && told == 1.0), "{lock}: {told}");
+        assert_eq!(moved("dlock_signal_rises_total", lock), told, "{lock}");
         assert_eq!(moved("dlock_lease_late_renewals_total", lock), 0.0, "{lock}");
         assert_eq!(moved("dlock_contention_events_total", lock), 0.0, "{lock}");
     }

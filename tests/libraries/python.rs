@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::case::{CASE, Case, LONG_MS, NamedBy};
 use super::driver::Driver;
-use super::run::{WORKER, run, server};
+use super::run::run;
+use super::world::{WORKER, server};
 use crate::support::{Exporter, SLACK, repository};
 
 /// Its tokens say when each was acquired.

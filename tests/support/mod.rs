@@ -68,11 +68,18 @@ pub const SLACK: Duration = Duration::from_millis(800);
 /// The signals that are up or ever rose, in words; `None` if there are none. Panics if no lock is judged at all, since
 /// silence of a blind exporter proves nothing.
 pub fn raised(m: &Metrics) -> Option<String> {
+    raised_besides(m, "")
+}
+
+/// The same of all signals but that one.
+pub fn raised_besides(m: &Metrics, signal: &str) -> Option<String> {
     let rises = m.all("dlock_signal_rises_total", &[]);
     assert!(!rises.is_empty(), "no lock is judged:\n{}", m.lines("dlock_"));
-    let flagged = m.sum("dlock_locks_flagged", &[]);
-    let rose: Vec<_> = rises.into_iter().filter(|s| s.value > 0.0).collect();
-    (flagged > 0.0 || !rose.is_empty()).then(|| format!("{flagged} flagged, rose: {rose:?}"))
+    let flagged = m.all("dlock_locks_flagged", &[]);
+    let up = flagged.into_iter().chain(rises);
+    let up = up.filter(|s| s.value > 0.0 && !s.labels.iter().any(|(_, v)| v == signal));
+    let up: Vec<_> = up.collect();
+    (!up.is_empty()).then(|| format!("flagged or rose: {up:?}"))
 }
 
 /// Tells that something cannot be tested on this machine. Past the capture of output, so that `tests/run` can repeat it.

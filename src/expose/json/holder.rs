@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::host::Stalls;
 use super::not_empty;
 use super::worker::Roster;
-use crate::view::{LockView, Mode};
+use crate::view::LockView;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Holder<'a> {
@@ -17,7 +17,7 @@ pub(super) struct Holder<'a> {
     host: Option<&'a str>,
     pid: Option<i32>,
     thread: Option<&'a str>,
-    taken_timestamp: Option<f64>,
+    acquired_timestamp: Option<f64>,
     held_seconds: Option<f64>,
     lost_seconds: Option<f64>,
     remaining_seconds: Option<f64>,
@@ -38,12 +38,12 @@ pub(super) fn describe_holders<'a>(
             worker: not_empty(&h.worker),
             fingerprint: &h.fingerprint,
             count: h.count,
-            mode: word(h.mode),
+            mode: h.mode.as_str(),
             liveness: h.liveness.as_str(),
             host: h.host.as_deref(),
             pid: h.pid,
             thread: h.thread.as_deref(),
-            taken_timestamp: h.taken_at,
+            acquired_timestamp: h.taken_at,
             held_seconds: now(Some(h.held_seconds)),
             lost_seconds: now(h.lost_seconds),
             remaining_seconds: now(h.remaining_seconds),
@@ -52,13 +52,4 @@ pub(super) fn describe_holders<'a>(
             stalls: roster.stalls(&h.worker).filter(|_| fresh),
         })
         .collect()
-}
-
-fn word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Exclusive => "exclusive",
-        Mode::Read => "read",
-        Mode::Write => "write",
-        Mode::Permit => "permit",
-    }
 }

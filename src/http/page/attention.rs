@@ -81,10 +81,10 @@ fn holder(row: &Row<'_>) -> String {
         let class = if liveness.is_lost() { " class=\"down\"" } else { "" };
         put!(out, "<div{class}>{}</div>", words::liveness(liveness));
     }
-    if let [only] = row.lock.holders.as_slice() {
-        if let Some(place) = facts::place(only) {
-            put!(out, "<div>{place}</div>");
-        }
+    if let [only] = row.lock.holders.as_slice()
+        && let Some(place) = facts::place(only)
+    {
+        put!(out, "<div>{place}</div>");
     }
     put!(out, "<div class=\"dim\">{}</div>", facts::state(row));
     out

@@ -1,7 +1,8 @@
-// Holds locks with libraries of npm. driver.mjs HOST:PORT; the lines that it answers are told in tests/libraries.rs.
-// Where a library renews by itself, it does; where its manual leaves that to the application, a timer here does it.
+// Holds locks with libraries of npm. driver.mjs [--worker NAME] HOST:PORT; the lines that it answers are told in
+// tests/libraries.rs. Where a library renews by itself, it does; where its manual leaves that to the application, a timer here does it.
 
 import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import semaphores from 'redis-semaphore';
@@ -11,8 +12,11 @@ import Redlock4 from 'redlock-4';
 // What libraries print is none of the answers.
 console.log = console.info = console.warn = console.debug = console.error;
 
-const WORKER = 'driver';
-const [host, port] = process.argv[2].split(':');
+const { values, positionals } = parseArgs({
+  options: { worker: { type: 'string', default: 'driver' } }, allowPositionals: true,
+});
+const WORKER = values.worker;
+const [host, port] = positionals[0].split(':');
 const client = new Redis({ host, port });
 const redlock = new Redlock([client], { retryCount: 3, retryDelay: 50 });
 const redlock4 = new Redlock4([client], { retryCount: 3, retryDelay: 50 });
@@ -83,7 +87,7 @@ const CASES = {
     const [[id], release] = await refreshed(new semaphores.MultiSemaphore(client, name, 3, 2, named(lease)));
     return [[`${id}_0`, `${id}_1`], release];
   },
-  /** A job that is worked on for as long as it is held; one that stalled is given to the worker again. */
+  /** A job that is worked on for as long as it is held; one that stalled is given to this worker again, or to another. */
   async bullmq(name, lease) {
     bull ??= start(lease);
     if (!jobs.has(name)) await bull.queue.add('task', {}, { jobId: name });
