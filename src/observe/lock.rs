@@ -237,6 +237,18 @@ pub enum Mode {
     Permit,
 }
 
+impl Mode {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exclusive => "exclusive",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Permit => "permit",
+        }
+    }
+}
+
 /// An owner as its token names it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Owner {
