@@ -1,11 +1,11 @@
-//! Lists of live workers and claims, live: a registry as Sidekiq keeps it, a fleet of one's own, and what a worker says it
-//! holds.
+//! Lists of live workers and claims, live: a registry as Sidekiq keeps it, workers of Celery that are heard, a fleet of one's
+//! own, and what a worker says it holds.
 
 use std::time::Duration;
 
 use crate::support::{
-    Driver, Exporter, Metrics, RedisServer, RedisSetup, acl_line_of_the_readme, for_a_while,
-    repository, wait_until,
+    Driver, Exporter, Metrics, RedisServer, RedisSetup, Worker, acl_line_of_the_readme,
+    for_a_while, repository, wait_until,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -18,6 +18,8 @@ fn server() -> RedisServer {
     let more = readme.lines().find_map(|l| l.strip_prefix("ACL SETUSER dlock +")).unwrap();
     let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
     let line = line.replace("PASSWORD", "watch-only") + " +" + more;
+    let heard = readme.lines().find_map(|l| l.strip_prefix("ACL SETUSER dlock +subscribe"));
+    let line = line + " +subscribe" + &heard.unwrap().replace("/0.", "/1.");
     let keys = "%R~processes %R~queues %R~queue:* %R~schedule %R~retry %R~web-1:* %R~uniquejobs:* %R~fleet*";
     RedisSetup::default().acl(&line.replace("%R~YOUR-REGISTRY", keys)).start()
 }
@@ -32,10 +34,18 @@ fn stale(m: &Metrics, lock: &str) -> Option<f64> {
     m.value("dlock_holder_stale", &[("lock", lock)])
 }
 
-/// The driver beats for a process of Sidekiq, and a job's lock is held by the job's id. The job ends without letting go.
+/// A real worker of Celery that holds `lock:NAME` by a token with its own name.
+fn celery(server: &RedisServer, name: &str) -> Worker {
+    let script = repository("tests/fixtures/celery_worker.py");
+    Worker::script(name, &script, &[&server.url(), name])
+}
+
+/// The driver beats for a process of Sidekiq, and a job's lock is held by the job's id. The job ends without letting go, and
+/// so does one of two workers of Celery: an absence counts after a minute, which is waited for once.
 #[test]
-fn a_job_that_no_registry_of_sidekiq_names_is_unlisted_and_its_lock_stale() {
+fn who_is_neither_registered_nor_heard_is_unlisted_and_its_lock_stale() {
     let server = server();
+    let (mut killed, _lives) = (celery(&server, "c-1"), celery(&server, "c-2"));
     let jobs = ["0123456789abcdef01234567", "89abcdef0123456789abcdef"];
     server.cmd(&["SADD", "processes", "web-1:42:aabbccddeeff"]);
     server.cmd(&["SADD", "queues", "default"]);
@@ -67,8 +77,10 @@ stores:
     username: dlock
     locks:
       - {{ match: 'uniquejobs:*:LOCKED', capture: '^uniquejobs:(.).*', name: '{{1}}', series: full }}
+      - {{ match: 'lock:c-*', capture: '^lock:(.*)', name: '{{1}}', series: full, listed_in: tasks, holder: '^(?P<worker>[^:]+)' }}
 live_workers:
   jobs: {{ preset: sidekiq, store: main, refresh: 1s }}
+  tasks: {{ preset: celery, store: main, channel: /1.celeryev, refresh: 1s }}
 workers:
   processes: {{ match: 'web-1:.*', heartbeat: {{ redis: {{ store: main, key: '{{worker}}', field: beat }} }} }}
 ",
@@ -83,21 +95,40 @@ workers:
         m.is("dlock_worker_alive", &at("list"), 1.0)
             && m.is("dlock_worker_alive", &at("heartbeat"), 1.0)
     });
+    exporter.wait_for("dlock_holder_liveness dlock_lock_held dlock_coverage_lost", SOON, |m| {
+        liveness(m, "c-1") == "alive" && liveness(m, "c-2") == "alive"
+    });
+    killed.kill();
     // One job moves from its queue to a thread and stays listed; the other is not anywhere any more.
     let moved = busy.replace(jobs[0], jobs[1]);
     server.cmd(&["HSET", "web-1:42:aabbccddeeff:work", "t1", &moved]);
     server.cmd(&["DEL", "queue:default"]);
     let begun = dlock_exporter::clock::mono();
     exporter.wait_for("dlock_holder_", PATIENCE + SOON, |m| {
-        stale(m, "a") == Some(1.0) && liveness(m, "a") == "unlisted"
+        ["a", "c-1"].iter().all(|l| stale(m, l) == Some(1.0) && liveness(m, l) == "unlisted")
     });
     let waited = dlock_exporter::clock::mono().since(begun);
     assert!(waited >= PATIENCE - Duration::from_secs(2), "after {waited:?}");
     let m = exporter.metrics();
-    assert_eq!((liveness(&m, "b").as_str(), stale(&m, "b")), ("alive", Some(0.0)));
-    let rises = [("lock", "a"), ("signal", "renewal_after_lost_liveness")];
-    assert_eq!(m.sum("dlock_signal_rises_total", &rises), 0.0);
+    for lock in ["b", "c-2"] {
+        assert_eq!((liveness(&m, lock).as_str(), stale(&m, lock)), ("alive", Some(0.0)));
+    }
+    for lock in ["a", "c-1"] {
+        let rises = [("lock", lock), ("signal", "renewal_after_lost_liveness")];
+        assert_eq!(m.sum("dlock_signal_rises_total", &rises), 0.0);
+    }
     assert!(m.value("dlock_holder_lost_seconds", &[("lock", "a")]).is_some_and(|s| s >= 58.0));
+
+    // Whoever was not heard for a while may have spoken: nobody is missing then, and coverage says why.
+    let blind = [("lock", "c-2"), ("aspect", "holder"), ("reason", "unreachable")];
+    server.cmd(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    exporter.wait_for("dlock_holder_liveness dlock_coverage_lost", SOON, |m| {
+        liveness(m, "c-2") == "unknown" && m.is("dlock_coverage_lost", &blind, 1.0)
+    });
+    exporter.wait_for("dlock_holder_liveness dlock_coverage_lost", SOON, |m| {
+        liveness(m, "c-2") == "alive" && liveness(m, "c-1") == "unlisted"
+    });
+    assert_eq!(exporter.metrics().sum("dlock_signal_rises_total", &[("lock", "c-2")]), 0.0);
 
     // The registry turns into something else, and back: nothing follows from what cannot be read.
     server.cmd(&["DEL", "processes"]);

@@ -39,6 +39,7 @@ mod pipeline;
 mod processes;
 mod replicas;
 mod runbooks;
+mod several_keys;
 mod silence;
 mod split;
 mod stale_holder;

@@ -22,7 +22,8 @@ pub(super) struct Cursor<'a> {
 pub(super) struct Item<'a> {
     /// The text.
     pub(super) text: &'a str,
-    path: String,
+    /// Where it is.
+    pub(super) path: String,
     origin: Option<&'a str>,
     report: &'a Report,
 }

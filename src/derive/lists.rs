@@ -117,6 +117,6 @@ fn is_registry_of(preset: &Preset, format: &str, key: &str) -> bool {
         Preset::Sidekiq => matches!(format, "sidekiq-unique-jobs" | "sidekiq-enterprise"),
         // Each queue has its own workers.
         Preset::BullMq { queue } => format == "bullmq" && key.contains(&format!(":{queue}:")),
-        Preset::Rq | Preset::Resque | Preset::Members { .. } => false,
+        Preset::Rq | Preset::Resque | Preset::Celery { .. } | Preset::Members { .. } => false,
     }
 }

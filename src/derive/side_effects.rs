@@ -53,7 +53,8 @@ impl SideEffects {
             None => self.confirmed = now,
             Some(before) => {
                 let shown = before.min(now);
-                self.duplicates += shown.saturating_sub(self.confirmed);
+                let new = shown.saturating_sub(self.confirmed);
+                self.duplicates = self.duplicates.saturating_add(new);
                 self.confirmed = self.confirmed.max(shown);
             }
         }

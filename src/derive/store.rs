@@ -48,6 +48,8 @@ pub struct Store {
     pub lease_ends: [u64; Evidence::ALL.len()],
     /// Locks by key id.
     pub locks: BTreeMap<KeyId, Box<Lock>>,
+    /// Further keys of locks that have several, with the first.
+    pub(super) further: BTreeMap<KeyId, KeyId>,
     /// Locks of an earlier id of this store, until they are announced again.
     pub(super) parked_since: Option<Mono>,
     /// See `parked_since`, the end of the first sweep under the new id.
@@ -75,6 +77,7 @@ impl Store {
             failovers: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
+            further: BTreeMap::new(),
             parked_since: None,
             parked: HashMap::new(),
             owners: OwnerIndex::default(),
@@ -151,13 +154,26 @@ impl Store {
         }
         let seen = Seen { span: batch.span, time: batch.time, marks };
         for read in &batch.reads {
-            let Some(lock) = self.locks.get_mut(&read.key) else { continue };
-            let pool = self.pools.get(&pool_of(&lock.rules));
+            let key = self.further.get(&read.key).unwrap_or(&read.key);
+            let Some(lock) = self.locks.get_mut(key) else { continue };
             let (poll, clock) = (stalls.poll, &node.clock);
+            let whole;
+            let (found, seen) = match &mut lock.spread {
+                None => (&read.found, seen),
+                Some(spread) => match spread.take(read, seen, poll) {
+                    Some((found, seen)) => {
+                        whole = found;
+                        (&whole, seen)
+                    }
+                    None => continue,
+                },
+            };
+            let pool = self.pools.get(&pool_of(&lock.rules));
             let owners = &self.owners;
             let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
-            lock.read(&read.found, &c, workers, fx);
+            lock.read(found, &c, workers, fx);
+            lock.count_votes(seen.span.done, fx);
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
                 lock.counts.ends[Evidence::Unknown as usize] - unknown;
@@ -194,7 +210,9 @@ impl Store {
         let (mut tried, mut undecided) = (0, 0);
         for read in &batch.reads {
             let Some(lock) = self.locks.get_mut(&read.key) else { continue };
-            if matches!(read.found, crate::observe::Found::Unreadable(_)) {
+            // Replicas show keys one by one: what they show of a lock over several is not compared.
+            let is_part = lock.spread.is_some();
+            if is_part || matches!(read.found, crate::observe::Found::Unreadable(_)) {
                 continue;
             }
             let sight = Sight {

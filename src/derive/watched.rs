@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::lock::Lock;
+use super::spread::Spread;
 use super::store::Store;
 use super::workers::Workers;
 use crate::observe::lock::KeyWatched;
@@ -20,6 +21,7 @@ impl Store {
         // Pools are of the earlier config's entries.
         self.pools.clear();
         // Reloads may come faster than scans: what an earlier one parked is still waiting.
+        self.further.clear();
         let locks = std::mem::take(&mut self.locks).into_values();
         self.parked.extend(locks.map(|l| (l.name.clone(), l)));
         self.parked_since = None;
@@ -32,11 +34,23 @@ impl Store {
 
     /// A key is watched from now on.
     pub fn watch(&mut self, watched: &KeyWatched, workers: &mut Workers) {
+        if let Some(first) = watched.with {
+            let Some(lock) = self.locks.get_mut(&first) else { return };
+            let spread = lock.spread.get_or_insert_with(|| {
+                let mut all = Box::<Spread>::default();
+                all.add(first);
+                all
+            });
+            spread.add(watched.key);
+            self.further.insert(watched.key, first);
+            return;
+        }
         let lock = match self.parked.remove(&watched.lock) {
             Some(mut lock) if lock.key_text == watched.key_text => {
                 let old = (lock.store, lock.key);
                 (lock.store, lock.key) = (self.id, watched.key);
                 lock.rules = watched.rules.clone();
+                lock.spread = None;
                 workers.renumber(old, (lock.store, lock.key));
                 lock
             }

@@ -160,6 +160,7 @@ fn orders_lock() -> LockView {
         }],
         holders_beyond: 0,
         limit: None,
+        votes: Some(Votes { most: 3, needed: 2, of: 3 }),
         waiters: Some(2),
         previous: Some(("orders-2".into(), Evidence::Released)),
         held_seconds: Some(93.0),

@@ -1,5 +1,5 @@
 //! rueidislock: 24 raw random bytes under each of several keys `rueidislock:<i>:<name>`; whoever has more than half of
-//! them holds the lock. Each key is read by itself here.
+//! them holds the lock. Here is one of them; a lock's `keys` in the config make one lock of all.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub static FORMAT: Format = Format {
     name: "rueidislock",
     libraries: "rueidislock (Go)",
     key: "`rueidislock:<i>:<name>`",
-    value: "24 random bytes; a majority of the keys counts",
+    value: "24 random bytes; a majority of the keys counts: name all in `keys`",
     tokens: TokenKind::PerAcquire,
     default_lease: Some(Duration::from_secs(5)),
     always_renews: Some(0.5),

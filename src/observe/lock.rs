@@ -25,6 +25,9 @@ pub struct KeyWatched {
     pub lock: Arc<str>,
     /// What the config says of this lock.
     pub rules: Arc<LockRules>,
+    /// The first key of a lock over several keys; the others follow it, each with this set. `None` for any other key, and
+    /// for the first one itself.
+    pub with: Option<KeyId>,
 }
 
 /// Several keys of one node read in one transaction, or in pipelined transactions so close that one span covers them.

@@ -86,6 +86,9 @@ pub(super) fn judge(
     if has_lost_replica(state, lock) {
         lost.push((Aspect::Replicas, BlindReason::Unreachable));
     }
+    if lock.spread.is_some() && has_replica(state, lock) {
+        lost.push((Aspect::Replicas, BlindReason::Unsupported));
+    }
     if lock.rules.series == SeriesTier::Full
         && let Some(reason) = clock::blind_reason(state, lock, now)
     {
@@ -120,6 +123,13 @@ fn has_lost_replica(state: &State, lock: &Lock) -> bool {
             Role::Replica { linked } => n.failure.is_some() || !linked,
             _ => false,
         })
+}
+
+/// Whether a copy of it could be compared, if copies of a lock over several keys were.
+fn has_replica(state: &State, lock: &Lock) -> bool {
+    let nodes = state.stores.get(&lock.store).into_iter().flat_map(|s| s.nodes.values());
+    lock.rules.series == SeriesTier::Full
+        && nodes.into_iter().any(|n| matches!(n.role, Role::Replica { .. }))
 }
 
 /// Why a lock's store does not tell: it refuses us, or it does not answer.

@@ -89,6 +89,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             _ => 0,
         },
         limit: lock.limit(),
+        votes: lock.spread.as_ref().and_then(|s| s.votes),
         waiters: lock.waiters(now, poll),
         previous: lock.previous.clone(),
         held_seconds: oldest.map(|t| now.secs_since(t.first.span.done).max(0.0)),

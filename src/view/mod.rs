@@ -23,6 +23,7 @@ pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
+pub use crate::derive::quorum::Votes;
 pub use crate::derive::{
     Aspect, BlindReason, ClockStatus, DivergenceKind, Evidence, LeaseSource, Liveness,
     LivenessSource, Signal, StallSource,
@@ -180,6 +181,8 @@ pub struct LockView {
     pub holders_beyond: u64,
     /// How many may hold it at once, of a semaphore.
     pub limit: Option<u64>,
+    /// How many of its keys show the owner that most of them show, and how many are needed, of a lock over several.
+    pub votes: Option<Votes>,
     /// How many wait, where the format shows it.
     pub waiters: Option<u64>,
     /// Who held it before, and how that ended.

@@ -32,6 +32,11 @@ pub enum Preset {
         /// The queue's name.
         queue: String,
     },
+    /// Celery: workers that are heard, on channels of the broker.
+    Celery {
+        /// What the channels begin with; that of the store's database if absent.
+        channel: Option<String>,
+    },
     /// Members of a set, list, sorted set or hash, and where each beats.
     Members {
         /// The key.

@@ -63,6 +63,13 @@ pub enum LockKeys {
         /// The exact key.
         key: Vec<u8>,
     },
+    /// Several keys of one lock, which who has more than half of them holds.
+    Several {
+        /// The lock's name.
+        name: Arc<str>,
+        /// The exact keys, at least two.
+        keys: Vec<Vec<u8>>,
+    },
     /// All keys that a SCAN pattern matches.
     Matching {
         /// The lock's name with `{1}` or `{name}` for captured groups; `{0}` is the whole key.

@@ -16,6 +16,9 @@ use super::wants::Wants;
 /// Time between two reads.
 const REFRESH: Duration = Duration::from_secs(10);
 
+/// Longest channel.
+const MAX_CHANNEL: usize = 1024;
+
 /// The names of the lists there are, for those who refer to them.
 #[derive(Clone, Default)]
 pub(super) struct ListNames {
@@ -91,7 +94,7 @@ fn read(name: &str, at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<LiveLi
             if !at.mistyped(forms) {
                 at.wrong_here(
                     "has neither `preset` nor `members`",
-                    "add `preset: sidekiq` (or rq, resque, bullmq), or `members` with where they are",
+                    "add `preset: sidekiq` (or rq, resque, bullmq, celery), or `members` with where they are",
                 );
             }
             None
@@ -109,23 +112,27 @@ fn preset(at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<(Arc<str>, Prese
     }
     let store =
         at.text("store").and_then(|s| noted(at, "store", known_store(s, stores)).map(|()| s));
-    let queue = at.text("queue");
+    let (queue, channel) = (at.text("queue"), channel(at));
     if word == Some("bullmq") {
         at.require("queue", "add the queue's name");
     }
-    for key in at.present(&["store", "queue", "heartbeat"]) {
-        let is_of_preset = key != "heartbeat";
+    for key in at.present(&["store", "queue", "channel", "heartbeat"]) {
+        let owner = match key {
+            "queue" => Some("bullmq"),
+            "channel" => Some("celery"),
+            _ => None,
+        };
         let is_misplaced = match (at.has("preset"), at.has("members")) {
             (true, false) => {
-                !is_of_preset || (key == "queue" && word.is_some_and(|w| w != "bullmq"))
+                key == "heartbeat" || (owner.is_some() && word.is_some_and(|w| Some(w) != owner))
             }
-            (false, true) => is_of_preset,
+            (false, true) => key != "heartbeat",
             _ => false,
         };
         if is_misplaced && key == "store" {
             at.wrong(key, "has no meaning beside `members`", "it belongs below `members.redis`");
-        } else if is_misplaced && is_of_preset {
-            at.wrong(key, "has no meaning without `preset: bullmq`", "remove it");
+        } else if is_misplaced && let Some(owner) = owner {
+            at.wrong(key, format!("has no meaning without `preset: {owner}`"), "remove it");
         } else if is_misplaced {
             at.wrong(
                 key,
@@ -138,9 +145,27 @@ fn preset(at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<(Arc<str>, Prese
         "sidekiq" => Preset::Sidekiq,
         "rq" => Preset::Rq,
         "resque" => Preset::Resque,
+        "celery" => Preset::Celery { channel: channel? },
         _ => Preset::BullMq { queue: queue?.to_owned() },
     };
     Some((store?.into(), preset))
+}
+
+/// What the channels of Celery's events begin with; `None` if that is wrong.
+fn channel(at: &Cursor<'_>) -> Option<Option<String>> {
+    let Some(text) = at.text("channel") else { return (!at.has("channel")).then_some(None) };
+    if text.len() > MAX_CHANNEL {
+        let fix = "a channel's name is not that long";
+        at.wrong("channel", format!("longer than {MAX_CHANNEL} bytes"), fix);
+        return None;
+    }
+    if text.contains(['*', '?', '[']) {
+        let fix =
+            "name the channel itself, such as `/1.celeryev`; what comes behind its `/` is added";
+        at.wrong("channel", "is a pattern", fix);
+        return None;
+    }
+    Some(Some(text.to_owned()))
 }
 
 /// The store, key and type of the members.

@@ -20,6 +20,8 @@ use super::{group, noted, resources};
 
 /// Keys that a pattern finds and that are watched at most.
 const MAX_LOCKS: usize = 1000;
+/// Keys of one lock at most.
+const MAX_KEYS: usize = 31;
 /// Longest key or pattern.
 const MAX_KEY: usize = 4096;
 
@@ -30,11 +32,12 @@ pub(super) fn read(
     holders: &mut Holders,
     around: Around<'_>,
 ) -> Option<LockConfig> {
-    let by_key = at.has("key");
+    let by_key = at.has("key") || at.has("keys");
     let rules = rules(at, by_key, seen, holders, around);
-    let keys = match (by_key, at.has("match")) {
-        (true, false) => one(at, seen),
-        (false, true) => matching(at, seen),
+    let keys = match at.present(&["key", "keys", "match"]).as_slice() {
+        ["key"] => one(at, seen),
+        ["keys"] => several(at, seen),
+        ["match"] => matching(at, seen),
         _ => undecided(at, seen),
     };
     Some(LockConfig { keys: keys?, rules: Arc::new(rules) })
@@ -52,16 +55,49 @@ pub(super) struct Around<'a> {
 }
 
 fn one(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
-    for key in at.present(&["capture", "max_locks"]) {
-        at.wrong(key, "has no meaning beside `key`", "remove it, or use `match` instead of `key`");
-    }
-    at.require("name", "add the name that the lock has in metrics");
-    let name = name(at);
-    if let Some(name) = name {
-        seen.name(at, name);
-    }
+    let name = only_name(at, seen, "key");
     let key = key(at, seen);
     Some(LockKeys::One { name: name?.into(), key: key? })
+}
+
+fn several(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
+    let name = only_name(at, seen, "keys");
+    let items = at.texts("keys");
+    let mut keys = Vec::new();
+    for item in &items {
+        let key = item.text.as_bytes().to_vec();
+        if key.len() > MAX_KEY {
+            item.wrong(format!("longer than {MAX_KEY} bytes"), "a lock's key is not that long");
+        } else if keys.contains(&key) {
+            item.wrong("is listed twice", "remove one of the two");
+        } else {
+            seen.one_of_keys(item, &key);
+            keys.push(key);
+        }
+    }
+    if items.len() == 1 || at.is_empty_list("keys") {
+        at.wrong("keys", "has fewer than two keys", "list all keys of the lock, or use `key`");
+        return None;
+    }
+    if items.len() > MAX_KEYS {
+        let fix = "the keys are those of one lock, of which more than half hold it";
+        at.wrong("keys", format!("has more than {MAX_KEYS} keys"), fix);
+        return None;
+    }
+    let is_right = !keys.is_empty() && keys.len() == items.len();
+    Some(LockKeys::Several { name: name?.into(), keys: is_right.then_some(keys)? })
+}
+
+/// The name of a lock that is given by its key or keys.
+fn only_name<'a>(at: &Cursor<'a>, seen: &mut Seen, by: &str) -> Option<&'a str> {
+    for key in at.present(&["capture", "max_locks"]) {
+        let reason = format!("has no meaning beside `{by}`");
+        at.wrong(key, reason, format!("remove it, or use `match` instead of `{by}`"));
+    }
+    at.require("name", "add the name that the lock has in metrics");
+    let name = name(at)?;
+    seen.name(at, name);
+    Some(name)
 }
 
 fn matching(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
@@ -81,11 +117,15 @@ fn matching(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
     })
 }
 
-/// An entry with `key` and `match`, or with neither: what is there is still checked as far as it means the same in both.
+/// An entry with more than one of `key`, `keys` and `match`, or with none: what is there is still checked as far as it means
+/// the same in all.
 fn undecided(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
-    if at.has("key") {
-        at.wrong("match", "is set beside `key`", "keep `key` for one lock or `match` for many");
-    } else if !at.mistyped(&["key", "match"]) {
+    if let [first, others @ ..] = at.present(&["key", "keys", "match"]).as_slice() {
+        for other in others {
+            let reason = format!("is set beside `{first}`");
+            at.wrong(other, reason, "keep `key` or `keys` for one lock, or `match` for many");
+        }
+    } else if !at.mistyped(&["key", "keys", "match"]) {
         at.wrong_here(
             "has neither `key` nor `match`",
             "add `key: lock:orders` or `match: 'lock:*'`",

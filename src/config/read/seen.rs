@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::super::cursor::Cursor;
+use super::super::cursor::{Cursor, Item};
 use super::super::mistake::quoted;
 use super::super::model::Pattern;
 
@@ -26,6 +26,19 @@ impl Seen {
     /// A single lock's key.
     pub(super) fn key(&mut self, at: &Cursor<'_>, key: &[u8]) {
         once(at, "key", self.keys.entry(key.to_vec()));
+    }
+
+    /// One of a single lock's keys.
+    pub(super) fn one_of_keys(&mut self, item: &Item<'_>, key: &[u8]) {
+        match self.keys.entry(key.to_vec()) {
+            Entry::Vacant(free) => {
+                free.insert(item.path.clone());
+            }
+            Entry::Occupied(first) => {
+                let reason = format!("is the same as that of `{}`", first.get());
+                item.wrong(reason, "change or remove one of them");
+            }
+        }
     }
 
     /// A group's name, which comes from the entry's.

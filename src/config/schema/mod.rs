@@ -129,9 +129,10 @@ pub(in crate::config) static TLS: Section = Section {
 pub(in crate::config) static LOCK: Section = Section {
     title: "stores.NAME.locks[]",
     keys: &[
-        key("name", Text, "required with `key`; `{0}` with `match`"),
-        key("key", Text, "`key` or `match`"),
-        key("match", Text, "`key` or `match`"),
+        key("name", Text, "required with `key` and `keys`; `{0}` with `match`"),
+        key("key", Text, "`key`, `keys` or `match`"),
+        key("keys", Texts, "`key`, `keys` or `match`"),
+        key("match", Text, "`key`, `keys` or `match`"),
         key("capture", Text, ""),
         key("max_locks", Whole(1, 1_000_000), "1000"),
         key("format", Text, "auto"),
@@ -143,7 +144,7 @@ pub(in crate::config) static LOCK: Section = Section {
         key(
             "series",
             OneOf(&["full", "core", "flagged"], &[]),
-            "full with `key`; core with `match`",
+            "full with `key` and `keys`; core with `match`",
         ),
         key("expect", OneOf(&["any", "always_held"], &[]), "any"),
         key("holder", Text, ""),
@@ -156,7 +157,7 @@ pub(in crate::config) static LOCK: Section = Section {
         key("group", Switch, "false"),
         key("group_top", Whole(1, 1_000), "20"),
     ],
-    later: &["keys"],
+    later: &[],
 };
 
 pub(in crate::config) static WORKER: Section = Section {

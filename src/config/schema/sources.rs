@@ -40,11 +40,12 @@ pub(in crate::config) static LIVE: Section = Section {
     keys: &[
         key(
             "preset",
-            OneOf(&["sidekiq", "rq", "resque", "bullmq"], &["celery"]),
+            OneOf(&["sidekiq", "rq", "resque", "bullmq", "celery"], &[]),
             "`preset` or `members`",
         ),
         key("store", Text, "required with `preset`"),
         key("queue", Text, "required with `bullmq`"),
+        key("channel", Text, "that of the store's database"),
         key("members", Table(&MEMBERS), "`preset` or `members`"),
         key("heartbeat", Table(&SOURCE), ""),
         key("refresh", Duration("1s", "1h"), "10s"),

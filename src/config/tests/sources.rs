@@ -33,9 +33,20 @@ fn sources_of_locks_arrive_with_their_store_and_places() {
 }
 
 #[test]
+fn a_lock_over_several_keys_arrives_as_one() {
+    let config = load_file(format!("{FIXTURES}/good/keys.yml")).unwrap();
+    let [job] = config.stores["main"].locks.as_slice() else { panic!("one lock") };
+    let keys = ["0", "1", "2"].map(|i| format!("rueidislock:{i}:job").into_bytes()).into();
+    assert_eq!(job.keys, LockKeys::Several { name: "job".into(), keys });
+    assert!(job.rules.by_key && job.rules.series == SeriesTier::Full);
+}
+
+#[test]
 fn lists_and_claims_arrive() {
     let config = load_file(format!("{FIXTURES}/good/sources.yml")).unwrap();
-    let [fleet, mails, sidekiq] = config.live_workers.as_slice() else { panic!("three lists") };
+    let [fleet, mails, sidekiq, tasks] = config.live_workers.as_slice() else {
+        panic!("four lists")
+    };
     let Preset::Members { key, kind: MembersKind::Zset, heartbeat: Some(beat) } = &fleet.preset
     else {
         panic!("{fleet:?}")
@@ -48,6 +59,7 @@ fn lists_and_claims_arrive() {
     assert_eq!(mails.preset, Preset::BullMq { queue: "mails".into() });
     assert_eq!((&*mails.store, &sidekiq.preset), ("other", &Preset::Sidekiq));
     assert_eq!(sidekiq.refresh, Duration::from_secs(10));
+    assert_eq!(tasks.preset, Preset::Celery { channel: Some("/1.celeryev".into()) });
     let claims: Vec<_> = config.workers.iter().map(|w| w.claim.clone()).collect();
     let Some(Source::Redis { json, .. }) = &claims[1] else { panic!("{claims:?}") };
     assert_eq!(json.as_deref(), Some("/locks"));

@@ -39,6 +39,7 @@ use super::owners::OwnerIndex;
 use super::pool::Pool;
 use super::replica::{Replica, Sight};
 use super::signals::Signals;
+use super::spread::Spread;
 use super::tenure::{Seen, Tenure};
 use super::wanted::{Effects, Wanted};
 use super::words::{Evidence, LeaseSource, Signal};
@@ -149,6 +150,8 @@ pub struct Lock {
     pub waiters_inside: Option<Waiters>,
     /// Holders whose share ends a lease after its last refresh, as of the last read.
     refreshed: Vec<share::Refreshed>,
+    /// Its keys, if it has several.
+    pub spread: Option<Box<Spread>>,
 }
 
 /// What a read comes with.
@@ -206,6 +209,7 @@ impl Lock {
             raised: None,
             waiters_inside: None,
             refreshed: Vec::new(),
+            spread: None,
         }
     }
 
@@ -276,6 +280,10 @@ impl Lock {
     }
 
     fn want_read(&self, at: Mono, fx: &mut Effects) {
-        fx.wanted.push(Wanted::Key { store: self.store, key: self.key, at });
+        let store = self.store;
+        match &self.spread {
+            None => fx.wanted.push(Wanted::Key { store, key: self.key, at }),
+            Some(all) => fx.wanted.extend(all.keys().map(|key| Wanted::Key { store, key, at })),
+        }
     }
 }

@@ -45,7 +45,7 @@ impl Lock {
     }
 
     /// Remembers a transition and tells of it.
-    pub(super) fn note(
+    pub(in crate::derive) fn note(
         &mut self,
         at: Mono,
         what: &'static str,

@@ -18,4 +18,5 @@ mod renewal;
 mod review;
 mod sim;
 mod sources;
+mod spread;
 mod stall;

@@ -195,6 +195,7 @@ impl Sim {
             key_text: "lock".into(),
             lock: "lock".into(),
             rules: self.rules.clone(),
+            with: None,
         }));
         self.facts();
     }
@@ -405,6 +406,7 @@ impl Sim {
                 key_text: "sibling".into(),
                 lock,
                 rules: self.rules.clone(),
+                with: None,
             }));
             let until = Expiry::At(ServerTime::from_ms(self.server_ms() + 500 + lease_ms));
             let held = Found::Present { value: Arc::new(held_by("sibling")), expiry: until };

@@ -53,6 +53,11 @@ families! { LOCKS:
         "Whether the lock is held: 1 or 0. Absent when it cannot be read.";
     HOLDERS = Gauge Core "dlock_lock_holders" ["store", "lock"]
         "Owners that hold the lock now; an owner that its value does not name counts as one.";
+    QUORUM_VOTES = Gauge Core "dlock_quorum_votes" ["store", "lock"]
+        "Of a lock over several keys, how many show the token of the owner that most of them show, each with its expiry \
+         ahead; 0 while none shows any. Absent while a key cannot be read.";
+    QUORUM_NEEDED = Gauge Core "dlock_quorum_needed" ["store", "lock"]
+        "Of a lock over several keys, how many have to show an owner for it to hold the lock: more than half.";
     REENTRANCY = Gauge Full "dlock_lock_reentrancy" ["store", "lock"]
         "Hold count of the lock's owner while held, the largest where there are several; 1 for formats without re-entry.";
     HOLDER_INFO = Gauge Core "dlock_lock_holder_info" ["store", "lock", "worker"]

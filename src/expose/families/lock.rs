@@ -27,6 +27,10 @@ pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
     }
     let mut sheet = Tiered::new(sheet, tier == SeriesTier::Full);
     add_info(&mut sheet, store, lock);
+    if let Some(votes) = lock.votes {
+        sheet.add(&cat::QUORUM_VOTES, [store, &lock.name], votes.most as f64);
+        sheet.add(&cat::QUORUM_NEEDED, [store, &lock.name], votes.needed as f64);
+    }
     add_holders(&mut sheet, store, lock);
     add_lease(&mut sheet, store, lock);
     add_counters(&mut sheet, store, lock);

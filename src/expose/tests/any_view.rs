@@ -87,6 +87,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             holders,
             holders_beyond: 0,
             limit: None,
+            votes: None,
             waiters: None,
             previous,
             held_seconds: n[0],

@@ -133,6 +133,12 @@ impl Conn {
         })
     }
 
+    /// Gives up the stream, with what came after the last reply.
+    pub fn into_stream(mut self) -> (Box<dyn Stream>, Vec<u8>) {
+        self.recycle();
+        (self.stream, self.buf)
+    }
+
     async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
         let sent = async {
             self.stream.write_all(request).await?;

@@ -77,13 +77,16 @@ impl Keys {
         };
         let mut told = Vec::new();
         for (entry, config) in entries.iter().enumerate() {
-            if let LockKeys::One { name, key } = &config.keys {
-                let fresh = !keys.by_key.contains_key(key) && !keys.names.contains(name);
-                if fresh {
-                    told.extend(keys.watch(entry, key, name.clone(), false));
-                } else {
-                    keys.drop_key(key, Reason::DuplicateName);
-                }
+            let (name, own) = match &config.keys {
+                LockKeys::One { name, key } => (name, std::slice::from_ref(key)),
+                LockKeys::Several { name, keys } => (name, keys.as_slice()),
+                LockKeys::Matching { .. } => continue,
+            };
+            let is_new = !own.iter().any(|key| keys.by_key.contains_key(key));
+            if is_new && !keys.names.contains(name) {
+                told.extend(keys.watch_all(entry, own, name));
+            } else {
+                own.iter().for_each(|key| keys.drop_key(key, Reason::DuplicateName));
             }
         }
         told.extend(keys.tell_dropped());
@@ -94,7 +97,7 @@ impl Keys {
     pub fn patterns(&self) -> Vec<Vec<u8>> {
         let pattern = |e: &LockConfig| match &e.keys {
             LockKeys::Matching { pattern, .. } => Some(pattern.clone()),
-            LockKeys::One { .. } => None,
+            LockKeys::One { .. } | LockKeys::Several { .. } => None,
         };
         self.entries.iter().filter_map(pattern).collect()
     }
@@ -123,7 +126,7 @@ impl Keys {
             self.drop_key(key, Reason::MaxLocks);
             return None;
         }
-        self.watch(entry, key, name.into(), true)
+        self.watch(entry, key, name.into(), true, None)
     }
 
     /// All patterns were scanned once; tells how many keys that brought beyond the watched, if the numbers changed.
@@ -153,12 +156,28 @@ impl Keys {
         Arc::new(self.watched.values().cloned().collect())
     }
 
+    /// All keys of one lock; the first is told as all of them.
+    fn watch_all(&mut self, entry: usize, keys: &[Vec<u8>], name: &Arc<str>) -> Vec<Observation> {
+        let first = KeyId(self.next);
+        let mut told = Vec::new();
+        for (i, key) in keys.iter().enumerate() {
+            let with = (i > 0).then_some(first);
+            let mut observation = self.watch(entry, key, name.clone(), false, with);
+            if let (0, Some(Observation::KeyWatched(w))) = (i, &mut observation) {
+                w.key_text = label::text(&keys.join(b", ".as_slice())).into();
+            }
+            told.extend(observation);
+        }
+        told
+    }
+
     fn watch(
         &mut self,
         entry: usize,
         key: &[u8],
         lock: Arc<str>,
         found: bool,
+        with: Option<KeyId>,
     ) -> Option<Observation> {
         let rules = self.entries.get(entry)?.rules.clone();
         let id = KeyId(self.next);
@@ -184,6 +203,7 @@ impl Keys {
             key_text,
             lock,
             rules,
+            with,
         }))
     }
 

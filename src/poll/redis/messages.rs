@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::ability::Ability;
 use super::failure::Failure;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use crate::observe::node::{FailReason, NodeFacts, Role};
@@ -17,6 +18,8 @@ pub enum Request {
     Facts,
     /// Try again what was refused: rights may have been granted.
     RetryRefused,
+    /// Another connection to the same server found out what becomes of a command.
+    Learned(&'static str, Ability),
     /// Read parts of keys now.
     Parts(Vec<PartRequest>, oneshot::Sender<Result<PartsReply, PartsFailed>>),
 }

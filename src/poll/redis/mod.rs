@@ -6,6 +6,7 @@
 //! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `refusal`, `memory`: how keys are read.
 //! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
 //! * `facts`, `scan`, `parts`: the other reads.
+//! * `registry`: lists of live workers; `subscription`: a connection that listens, for those that are told of by events.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
 //! Nothing here judges a lock, and no command that could write is ever sent.
@@ -44,6 +45,7 @@ mod session;
 mod slot;
 mod slots;
 mod store;
+mod subscription;
 mod supervisor;
 mod sweep;
 mod task;

@@ -226,6 +226,7 @@ impl<'a> Session<'a> {
             }
             Request::Facts => self.facts_wanted = true,
             Request::RetryRefused => self.task.retry_refused(),
+            Request::Learned(command, ability) => self.task.abilities.set(command, ability),
             Request::Parts(requests, reply) if self.parts.len() < MAX_PARTS => {
                 self.parts.push_back((requests, reply));
             }

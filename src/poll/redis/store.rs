@@ -2,6 +2,7 @@
 //! keeps the one list of watched keys. [`StoreHandle`] is how the rest of the program asks for reads.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -22,6 +23,8 @@ pub struct StoreHandle {
     store: Arc<Store>,
     stop: Arc<watch::Sender<bool>>,
     links: watch::Receiver<Links>,
+    /// How often somebody asked to try again what was refused.
+    retries: Arc<AtomicU64>,
 }
 
 /// Starts polling a store. Sends `StoreStarted` and its configured keys first. Must be called inside a tokio runtime.
@@ -31,7 +34,7 @@ pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> St
     let (reports, inbox) = mpsc::channel(64);
     let supervisor = Supervisor::new(store.clone(), id, settings, out, (reports, inbox), link);
     tokio::spawn(supervisor.run(stopped));
-    StoreHandle { store, stop: Arc::new(stop), links }
+    StoreHandle { store, stop: Arc::new(stop), links, retries: Arc::default() }
 }
 
 impl StoreHandle {
@@ -53,6 +56,7 @@ impl StoreHandle {
 
     /// Tries again at once what was refused, on all nodes: rights may have been granted.
     pub fn retry_refused(&self) {
+        self.retries.fetch_add(1, Ordering::Relaxed);
         for node in &self.links.borrow().all {
             let _ = node.try_send(Request::RetryRefused);
         }
@@ -82,6 +86,18 @@ impl StoreHandle {
                 let waited = clock::mono().since(begun).as_secs_f64();
                 failed(FailReason::Timeout, &format!("no answer within {waited:.1} s"))
             }
+        }
+    }
+
+    /// How often `retry_refused` was called.
+    pub(super) fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
+    }
+
+    /// Tells the primary's poller something, if it can take it.
+    pub(super) fn tell(&self, request: Request) {
+        if let Some(primary) = &self.links.borrow().primary {
+            let _ = primary.try_send(request);
         }
     }
 

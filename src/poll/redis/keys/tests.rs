@@ -30,6 +30,34 @@ fn dropped(told: Option<Observation>) -> Vec<(&'static str, u64)> {
 }
 
 #[test]
+fn several_keys_of_one_lock_are_watched_under_one_name() {
+    let several = |name: &str, all: [&str; 3]| {
+        let keys = all.iter().map(|k| k.as_bytes().to_vec()).collect();
+        LockConfig { keys: LockKeys::Several { name: name.into(), keys }, rules: rules() }
+    };
+    let entries =
+        [one("a", "x"), several("b", ["k1", "k2", "k3"]), several("c", ["k4", "k5", "x"])];
+    let (mut keys, told) = Keys::new(StoreId(4), &entries);
+    let watched: Vec<_> = told
+        .iter()
+        .filter_map(|o| match o {
+            Observation::KeyWatched(w) => Some((&*w.lock, &*w.key_text, w.key.0, w.with)),
+            _ => None,
+        })
+        .collect();
+    let first = Some(KeyId(1));
+    let expected = [
+        ("a", "x", 0, None),
+        ("b", "k1, k2, k3", 1, None),
+        ("b", "k2", 2, first),
+        ("b", "k3", 3, first),
+    ];
+    assert_eq!(watched, expected);
+    assert_eq!(dropped(told.into_iter().last()), [("duplicate_name", 3), ("max_locks", 0)]);
+    assert!(keys.offer(b"k2").is_none() && keys.forget(KeyId(2)).is_none());
+}
+
+#[test]
 fn configured_keys_are_there_from_the_start() {
     let (keys, told) =
         Keys::new(StoreId(4), &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")]);

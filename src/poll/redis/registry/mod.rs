@@ -2,6 +2,7 @@
 //! in a registry may be large or odd, and must not cost the locks a read. A read is complete or a failure.
 
 mod bullmq;
+pub mod celery;
 mod members;
 mod resque;
 mod rq;
@@ -89,6 +90,8 @@ impl ListReader {
             Preset::Rq => rq::read(conn, &mut budget).await,
             Preset::Resque => resque::read(conn, &mut budget).await,
             Preset::BullMq { queue } => bullmq::read(conn, queue, &mut budget).await,
+            // It is listened to, not read.
+            Preset::Celery { .. } => Err(Failure::new(FailReason::Other, "nothing is kept there")),
             Preset::Members { key, kind, heartbeat } => {
                 let heartbeat = heartbeat.as_deref();
                 members::read(conn, parts, key, *kind, heartbeat, &mut budget).await

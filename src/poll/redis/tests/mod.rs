@@ -2,6 +2,7 @@
 
 mod acl;
 mod beside;
+mod celery;
 mod collections;
 mod failure;
 mod memory;
