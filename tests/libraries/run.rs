@@ -141,11 +141,10 @@ impl World<'_> {
             wrong.same("renewed after it", m.sum("dlock_signal_rises_total", &after), 0.0);
             if case.lapses() {
                 let all = case.holders as f64;
-                let lapsed = with(case, ("evidence", "lapsed"));
-                wrong.same("lapsed", m.sum("dlock_lease_ends_total", &lapsed), all);
+                wrong.same("ended", lapsed(case, m) + unseen(case, m), all);
                 let stopped = with(case, ("state", "stopped"));
                 let under = m.sum("dlock_lease_expired_under_holder_total", &stopped);
-                let expected = if is_judged { all } else { 0.0 };
+                let expected = if is_judged { lapsed(case, m) } else { 0.0 };
                 wrong.same("lapsed while stopped", under, expected);
                 wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
             } else {
@@ -157,6 +156,12 @@ impl World<'_> {
             wrong
         });
         self.driver.resume();
+        // On a machine that is busy for 50 ms just then, the end of some leases is not seen from near enough.
+        let m = self.exporter.metrics();
+        let short = || self.cases.iter().filter(|c| c.lapses());
+        let all: usize = short().map(|c| c.holders).sum();
+        let seen: f64 = short().map(|c| lapsed(c, &m)).sum();
+        assert!(seen * 2.0 >= all as f64, "of {all} leases only {seen} were seen to lapse");
     }
 
     fn all_is_well_again(&mut self) {
@@ -183,7 +188,7 @@ impl World<'_> {
     }
 
     fn all_are_released(&mut self) {
-        for case in self.cases.iter().filter(|c| !c.is_further) {
+        for case in self.cases {
             self.driver.release(case.name);
         }
         self.wait("every lock is released", |case, m, _| {
@@ -192,9 +197,9 @@ impl World<'_> {
             let ends =
                 |evidence| m.sum("dlock_lease_ends_total", &with(case, ("evidence", evidence)));
             let all = case.holders as f64;
-            let lapsed = if case.lapses() { all } else { 0.0 };
-            wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), all + lapsed);
-            let own = if case.ends == "lapsed" { all + lapsed } else { all };
+            let before = if case.lapses() { all } else { 0.0 };
+            wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), all + before);
+            let own = if case.ends == "lapsed" { all + before - unseen(case, m) } else { all };
             wrong.same(case.ends, ends(case.ends), own);
             wrong
         });
@@ -215,4 +220,14 @@ impl World<'_> {
             assert!(!shown.contains(&text) && !shown.contains(&hex), "a token is shown: {text:?}");
         }
     }
+}
+
+/// Its leases that ran out, as far as that was seen.
+fn lapsed(case: &Case, m: &Metrics) -> f64 {
+    m.sum("dlock_lease_ends_total", &with(case, ("evidence", "lapsed")))
+}
+
+/// Its leases whose end nobody saw.
+fn unseen(case: &Case, m: &Metrics) -> f64 {
+    m.sum("dlock_lease_ends_total", &with(case, ("evidence", "unknown")))
 }
