@@ -5,7 +5,6 @@ use proptest::prelude::*;
 
 use super::cases::{OTHER, UUID, matched, plain};
 use super::sim::{Sim, running};
-use crate::config::LockRules;
 use crate::derive::{Evidence, Signal};
 use crate::format::Raw;
 use crate::observe::lock::Shape;
@@ -96,20 +95,16 @@ fn expiries_at_the_end_of_time_are_absurd_and_break_nothing() {
     }
 }
 
-/// Symfony's lock, Medallion's semaphore, redis-semaphore's with a lease, and Redisson's permits.
+/// Symfony's lock, Medallion's semaphore and Redisson's permits.
 #[test]
 fn scores_that_are_no_times_hold_for_ever_or_not_at_all() {
     let symfony = "q3JvZ+Yw0a7LkT9uXc2hVb5Nq3JvZ+Yw0a7LkT9uXc0=".as_bytes();
     let medallion = b"HOST_4711_0123456789abcdef0123456789abcdef";
     let permit = b"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xff";
-    for (key, member) in [
-        ("resource", symfony),
-        ("permits", &medallion[..]),
-        ("semaphore:a", UUID.as_bytes()),
-        ("{p}:timeout", &permit[..]),
-    ] {
-        let rules = LockRules { lease: Some(std::time::Duration::from_secs(10)), ..plain() };
-        let mut s = Sim::new(500, None, rules);
+    for (key, member) in
+        [("resource", symfony), ("permits", &medallion[..]), ("{p}:timeout", &permit[..])]
+    {
+        let mut s = Sim::new(500, None, plain());
         s.advance(1_300);
         for (score, held) in [
             (f64::INFINITY, true),
@@ -128,6 +123,27 @@ fn scores_that_are_no_times_hold_for_ever_or_not_at_all() {
         s.advance(2_000);
         s.assert_quiet();
     }
+}
+
+/// redis-semaphore's scores are when members were refreshed: one ends as much before the key as it was before the last.
+#[test]
+fn times_of_refreshes_at_either_end_of_time_are_only_before_or_after_each_other() {
+    let mut s = Sim::new(500, None, plain());
+    s.advance(1_300);
+    let ends = [f64::NEG_INFINITY, f64::MIN, -1.0, 0.0, 1e18, f64::MAX, f64::INFINITY, f64::NAN];
+    for one in ends {
+        for other in ends {
+            let members = [(UUID.as_bytes(), one), (OTHER.as_bytes(), other)];
+            s.zset("semaphore:a", &members, 10_000);
+            s.advance(600);
+            let held = s.lock().holders.len();
+            assert!((1..=2).contains(&held), "{held} hold with {one} and {other}");
+        }
+    }
+    s.vanish();
+    s.advance(2_000);
+    assert_eq!(s.lock().held, Some(false));
+    s.assert_quiet_but(&[Signal::RenewalOverdue]);
 }
 
 #[test]
