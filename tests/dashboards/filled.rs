@@ -96,9 +96,6 @@ fn every_query_returns_data_after_real_faults() {
         world.keep_going();
     }
     let told: Vec<_> = faults.iter().map(|(at, fault)| format!("{at:?}: {fault}")).collect();
-    for s in prometheus.range("dlock_coverage_lost", BACK, STEP) {
-        eprintln!("COV {:?}", s.labels);
-    }
     assert!(told.is_empty(), "{} queries:\n{}\n{}", told.len(), told.join("\n"), world.told());
 
     variables_have_values(&boards, &prometheus);
