@@ -34,6 +34,7 @@ stores:
       - name: nightly
         key: 'lock:nightly'
         lease: 1h
+        renewed: true
         ends: by_expiry
         fencing:
           issued: {{ redis: {{ key: 'hb:issued' }} }}

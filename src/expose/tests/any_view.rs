@@ -151,7 +151,13 @@ fn node() -> impl Strategy<Value = NodeView> {
 fn store() -> impl Strategy<Value = StoreView> {
     (name(), any::<bool>(), vec(node(), 0..3), vec(lock(), 0..5), option::of(any::<u64>()))
         .prop_map(|(name, fresh, nodes, locks, primaries)| {
-            let example = View::example().stores.remove(0);
+            let mut example = View::example().stores.remove(0);
+            // Some of its locks are of a group that is there.
+            if let (Some(name), Some(group)) =
+                (locks.iter().find_map(|l: &LockView| l.group.clone()), example.groups.first_mut())
+            {
+                group.name = name;
+            }
             StoreView { name, fresh, nodes, locks, primaries, ..example }
         })
 }

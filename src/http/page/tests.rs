@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{lock, row, status};
+use super::super::part::Part;
+use super::{groups, lock, row, status};
 use crate::expose::tests::any_view;
 use crate::expose::{Rendered, SelfFacts};
 use crate::http::tests::support::only_our_tags;
@@ -19,9 +20,22 @@ proptest! {
         let page = status::render(&snapshot, "/metrics", now);
         only_our_tags(&page);
         let rows = row::all(snapshot.view());
-        prop_assert_eq!(page.matches("href=\"/locks/").count(), rows.len(), "each lock once");
+        // Of a group only those that need a look and have series.
+        let is_shown = |r: &&row::Row<'_>| {
+            r.lock.group.is_none() || (r.lock.tier.is_some() && !r.raised.is_empty())
+        };
+        let shown = rows.iter().filter(is_shown).count();
+        prop_assert_eq!(page.matches("href=\"/locks/").count(), shown, "each lock once");
         for row in &rows {
             only_our_tags(&lock::render(&snapshot, row, now));
+        }
+        let part = Part { offset: 0, limit: 3 };
+        for store in &snapshot.view().stores {
+            for group in &store.groups {
+                let page = groups::render(&snapshot, (store, group), part, now);
+                only_our_tags(&page);
+                prop_assert!(page.matches("href=\"/locks/").count() <= 3);
+            }
         }
     }
 }
