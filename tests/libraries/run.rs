@@ -140,12 +140,11 @@ impl World<'_> {
             let after = with(case, ("signal", "renewal_after_lost_liveness"));
             wrong.same("renewed after it", m.sum("dlock_signal_rises_total", &after), 0.0);
             if case.lapses() {
-                let all = case.holders as f64;
-                let lapsed = with(case, ("evidence", "lapsed"));
-                wrong.same("lapsed", m.sum("dlock_lease_ends_total", &lapsed), all);
+                let lapsed = ends(m, case, "lapsed");
+                wrong.same("over", lapsed + ends(m, case, "unknown"), case.holders as f64);
                 let stopped = with(case, ("state", "stopped"));
                 let under = m.sum("dlock_lease_expired_under_holder_total", &stopped);
-                let expected = if is_judged { all } else { 0.0 };
+                let expected = if is_judged { lapsed } else { 0.0 };
                 wrong.same("lapsed while stopped", under, expected);
                 wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
             } else {
@@ -156,6 +155,12 @@ impl World<'_> {
             }
             wrong
         });
+        // Where a machine is too busy to read a key just before its end, that end is rightly unknown.
+        let m = self.exporter.metrics();
+        let sum = |what| self.cases.iter().map(|c| ends(&m, c, what)).sum::<f64>();
+        let (lapsed, unknown) = (sum("lapsed"), sum("unknown"));
+        let lines = || m.lines("dlock_lease_ends_total");
+        assert!(lapsed >= 3.0 * unknown, "{lapsed} lapsed, {unknown} unknown:\n{}", lines());
         self.driver.resume();
     }
 
@@ -189,13 +194,14 @@ impl World<'_> {
         self.wait("every lock is released", |case, m, _| {
             let mut wrong = Wrong::default();
             wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
-            let ends =
-                |evidence| m.sum("dlock_lease_ends_total", &with(case, ("evidence", evidence)));
             let all = case.holders as f64;
             let lapsed = if case.lapses() { all } else { 0.0 };
             wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), all + lapsed);
-            let own = if case.ends == "lapsed" { all + lapsed } else { all };
-            wrong.same(case.ends, ends(case.ends), own);
+            let own = match case.ends {
+                "lapsed" => ends(m, case, "lapsed") + ends(m, case, "unknown") - lapsed,
+                evidence => ends(m, case, evidence),
+            };
+            wrong.same(case.ends, own, all);
             wrong
         });
         let m = self.exporter.metrics();
@@ -215,4 +221,9 @@ impl World<'_> {
             assert!(!shown.contains(&text) && !shown.contains(&hex), "a token is shown: {text:?}");
         }
     }
+}
+
+/// How many ends of that kind were counted.
+fn ends(m: &Metrics, case: &Case, evidence: &'static str) -> f64 {
+    m.sum("dlock_lease_ends_total", &with(case, ("evidence", evidence)))
 }
