@@ -20,7 +20,7 @@ fn server() -> RedisServer {
     let line = line.replace("PASSWORD", "watch-only") + " +" + more;
     let heard = readme.lines().find_map(|l| l.strip_prefix("ACL SETUSER dlock +subscribe"));
     let line = line + " +subscribe" + &heard.unwrap().replace("/0.", "/1.");
-    let keys = "%R~processes %R~queues %R~queue:* %R~schedule %R~retry %R~web-1:* %R~uniquejobs:* %R~fleet*";
+    let keys = "%R~processes %R~queues %R~queue:* %R~schedule %R~retry %R~web-1:* %R~uniquejobs:* %R~unique:* %R~fleet*";
     RedisSetup::default().acl(&line.replace("%R~YOUR-REGISTRY", keys)).start()
 }
 
@@ -54,6 +54,12 @@ fn who_is_neither_registered_nor_heard_is_unlisted_and_its_lock_stale() {
         server.cmd(&["HSET", &key, job, "1790000000.5"]);
         server.cmd(&["PEXPIRE", &key, "3600000"]);
     }
+    // A lock of Sidekiq Enterprise that is held by a job which is nowhere, as its log says and nothing else does: one of
+    // those that the config says are released, and one as the library leaves them, to run out.
+    for digest in ["c", "d"] {
+        let key = format!("unique:{}", format!("{digest}1").repeat(20));
+        server.cmd(&["SET", &key, "fedcba9876543210fedcba98", "NX", "EX", "43200"]);
+    }
     server.cmd(&[
         "LPUSH",
         "queue:default",
@@ -78,6 +84,8 @@ stores:
     locks:
       - {{ match: 'uniquejobs:*:LOCKED', capture: '^uniquejobs:(.).*', name: '{{1}}', series: full }}
       - {{ match: 'lock:c-*', capture: '^lock:(.*)', name: '{{1}}', series: full, listed_in: tasks, holder: '^(?P<worker>[^:]+)' }}
+      - {{ name: c, key: 'unique:c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1', ends: by_release }}
+      - {{ name: d, key: 'unique:d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1' }}
 live_workers:
   jobs: {{ preset: sidekiq, store: main, refresh: 1s }}
   tasks: {{ preset: celery, store: main, channel: /1.celeryev, refresh: 1s }}
@@ -109,7 +117,14 @@ workers:
     });
     let waited = dlock_exporter::clock::mono().since(begun);
     assert!(waited >= PATIENCE - Duration::from_secs(2), "after {waited:?}");
+    exporter.wait_for("dlock_holder_", SOON, |m| {
+        stale(m, "c") == Some(1.0)
+            && liveness(m, "c") == "unlisted"
+            && liveness(m, "d") == "unlisted"
+    });
     let m = exporter.metrics();
+    assert_eq!(stale(&m, "d"), None, "its job may be over by then, so nothing pages");
+    assert!(m.value("dlock_holder_lost_seconds", &[("lock", "d")]).is_some_and(|s| s >= 55.0));
     for lock in ["b", "c-2"] {
         assert_eq!((liveness(&m, lock).as_str(), stale(&m, lock)), ("alive", Some(0.0)));
     }

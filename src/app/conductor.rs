@@ -24,6 +24,8 @@ pub enum Errand {
     Apply(Arc<Config>, oneshot::Sender<()>),
     /// Make these reads.
     Wanted(Vec<Wanted>),
+    /// Keep these keys watched for a while should they go.
+    Keep(Vec<(StoreId, KeyId)>),
     /// Watch these workers, and read these sources.
     Watch(Vec<ToWatch>, Vec<ToRead>),
     /// Stop all pollers.
@@ -100,6 +102,7 @@ impl Conductor {
                     let _ = done.send(());
                 }
                 Errand::Wanted(wanted) => self.carry(wanted),
+                Errand::Keep(keys) => self.keep(keys),
                 Errand::Watch(workers, sources) => {
                     (self.watched, self.to_read) = (workers, sources);
                     self.watch();
@@ -245,6 +248,16 @@ impl Conductor {
         for ((store, at), keys) in keys {
             if let Some(running) = self.stores.values().find(|r| r.id == store) {
                 running.handle.read_keys(keys, at);
+            }
+        }
+    }
+
+    fn keep(&self, keys: Vec<(StoreId, KeyId)>) {
+        for running in self.stores.values() {
+            let own = keys.iter().filter(|(store, _)| *store == running.id);
+            let own: Vec<KeyId> = own.map(|(_, key)| *key).collect();
+            if !own.is_empty() {
+                running.handle.keep(own);
             }
         }
     }

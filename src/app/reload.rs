@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::conductor::Errand;
 use super::snapshots::Word;
 use crate::clock;
-use crate::config::{self, Config, Input, Mistakes};
+use crate::config::{self, Config, Group, Input, Mistakes, Store};
 use crate::derive::Rules;
 use crate::expose::SelfFacts;
 
@@ -86,6 +86,11 @@ pub fn rules(config: &Config) -> Rules {
         clocks: config.clocks.clone(),
         local_clock: config.local_clock.clone(),
         live_workers: config.live_workers.clone(),
+        lock_groups: config.stores.values().map(|s| (s.name.clone(), groups(s))).collect(),
         node_clocks: config.stores.values().map(|s| (s.name.clone(), s.clocks.clone())).collect(),
     }
+}
+
+fn groups(store: &Store) -> Vec<Group> {
+    store.locks.iter().filter_map(|l| l.rules.group.clone()).collect()
 }

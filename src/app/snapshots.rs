@@ -187,6 +187,9 @@ impl Snapshots {
         if !fx.wanted.is_empty() {
             self.errand(Errand::Wanted(fx.wanted));
         }
+        if !fx.keep.is_empty() {
+            self.errand(Errand::Keep(fx.keep));
+        }
         self.watch_due |= fx.watch_changed;
         self.tell_watched();
     }
@@ -237,6 +240,7 @@ fn is_shown_with_the_next_poll(fact: &Observation) -> bool {
         fact,
         Observation::Batch(_)
             | Observation::KeyWatched(_)
+            | Observation::KeyForgotten { .. }
             | Observation::Stalls(_)
             | Observation::Cgroup(_)
             | Observation::Jvm(_)

@@ -45,7 +45,7 @@ pub struct PendingEnd {
     pub is_shared: bool,
     /// The lock was taken again soon after.
     pub is_retaken: bool,
-    /// The same token came back before E.
+    /// The key was absent, and the same token came back before E.
     pub has_returned: bool,
 }
 
@@ -86,7 +86,8 @@ impl PendingEnd {
             (Some(e0), Some(e1)) => e1 > e0,
             _ => return Some(Evidence::Unknown),
         };
-        if self.has_returned && self.kind == TokenKind::PerAcquire {
+        // One that is back without anything evicted was overwritten or deleted, and then written back.
+        if evictions && self.has_returned && self.kind == TokenKind::PerAcquire {
             return Some(Evidence::Evicted);
         }
         if self.is_lapse() {
@@ -111,7 +112,7 @@ impl PendingEnd {
 
     /// The server's clock jumped over E between the two reads.
     fn is_clock_step(&self) -> bool {
-        let stepped = self.gone.marks.stepped_micros - self.last.marks.stepped_micros;
+        let stepped = self.gone.marks.stepped_micros.saturating_sub(self.last.marks.stepped_micros);
         match self.expiry {
             Expiry::At(e) => {
                 stepped > 0 && self.gone.time >= e && e > self.gone.time.plus_micros(-stepped)

@@ -16,6 +16,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[derive(Clone, Debug, Default)]
 pub struct Holds {
     ended: VecDeque<f32>,
+    /// How many ended by their own doing, as far as it matters.
+    own: usize,
     /// Longest hold that ended released or unknown, by day.
     days: VecDeque<(Mono, f32)>,
 }
@@ -30,6 +32,7 @@ impl Holds {
         if !own_end {
             return;
         }
+        self.own = (self.own + 1).min(ENOUGH);
         match self.days.back_mut() {
             Some((day, longest)) if at.since(*day) < DAY => *longest = longest.max(seconds as f32),
             _ => self.days.push_back((at, seconds as f32)),
@@ -49,8 +52,12 @@ impl Holds {
         sorted.get((sorted.len() * 99).div_ceil(100) - 1).map(|h| f64::from(*h))
     }
 
-    /// Longer than this is too long: 4 times the 99th percentile and 2 times the longest own end of eight days.
+    /// Longer than this is too long: 4 times the 99th percentile and 2 times the longest own end of eight days. `None`
+    /// before 20 own ends: where all holds are cut off, none tells how long one may last.
     pub fn limit(&self, now: Mono) -> Option<f64> {
+        if self.own < ENOUGH {
+            return None;
+        }
         let typical = self.typical()?;
         let longest = self
             .days
@@ -75,6 +82,16 @@ mod tests {
         assert_eq!(h.limit(Mono::from_secs_f64(20.0)), None);
         h.learn(10.0, true, Mono::from_secs_f64(20.0));
         assert_eq!(h.limit(Mono::from_secs_f64(21.0)), Some(40.0));
+    }
+
+    #[test]
+    fn holds_that_are_all_cut_off_make_no_limit() {
+        let mut h = Holds::default();
+        for k in 0..100 {
+            h.learn(8.0, k % 6 == 0, Mono::from_secs_f64(f64::from(k)));
+        }
+        assert_eq!(h.limit(Mono::from_secs_f64(101.0)), None, "17 ended by themselves");
+        assert_eq!(h.typical(), Some(8.0));
     }
 
     #[test]

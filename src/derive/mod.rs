@@ -13,6 +13,7 @@ pub mod cpu;
 pub mod ends;
 pub mod fencing;
 pub mod fresh;
+pub mod groups;
 pub mod habit;
 pub mod heartbeat;
 pub mod holds;

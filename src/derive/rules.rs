@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::host::StallRules;
-use crate::config::{Clock, LiveList, NodeClock, WorkerGroup};
+use crate::config::{Clock, Group, LiveList, NodeClock, WorkerGroup};
 
 /// What of the config the state machines need.
 #[derive(Clone, Debug)]
@@ -28,11 +28,18 @@ pub struct Rules {
     pub clocks: Arc<Vec<Clock>>,
     /// Which of them is this host's.
     pub local_clock: Option<Arc<str>>,
+    /// By store: the groups that its locks are told as.
+    pub lock_groups: BTreeMap<Arc<str>, Vec<Group>>,
     /// By store: which clock disciplines which node.
     pub node_clocks: BTreeMap<Arc<str>, Vec<NodeClock>>,
 }
 
 impl Rules {
+    /// The groups that a store's locks are told as.
+    pub fn groups_of(&self, store: &str) -> &[Group] {
+        self.lock_groups.get(store).map_or(&[], Vec::as_slice)
+    }
+
     /// What the config says about stalls.
     pub fn stalls(&self) -> StallRules {
         StallRules {
@@ -56,6 +63,7 @@ impl Default for Rules {
             stall_window: Duration::from_secs(3600),
             clocks: Arc::default(),
             local_clock: None,
+            lock_groups: BTreeMap::new(),
             node_clocks: BTreeMap::new(),
         }
     }

@@ -92,6 +92,10 @@ impl State {
             |name| self.rules.live_workers.iter().any(|l| *l.name == *name),
         );
         self.clocks.strays.keep(&self.rules);
+        for store in self.stores.values_mut() {
+            let groups = self.rules.groups_of(&store.name);
+            store.gone.keep(|name| groups.iter().any(|g| *g.name == *name));
+        }
     }
 
     /// The workers to watch.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::groups::Gone;
 use super::host::StallRules;
 use super::lock::{Lock, ReadContext, held_of};
 use super::node::Node;
@@ -42,6 +43,8 @@ pub struct Store {
     pub(super) led_by: Option<Arc<str>>,
     pub(super) breaks: u64,
     failover_marks: u64,
+    /// `breaks` as of the primary's last facts.
+    facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
     /// Ends by evidence.
@@ -57,6 +60,8 @@ pub struct Store {
     /// Whom its owner index names.
     pub owners: OwnerIndex,
     pub(super) pools: HashMap<usize, Pool>,
+    /// What locks of groups had counted before they went.
+    pub(super) gone: Gone,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.
@@ -74,6 +79,7 @@ impl Store {
             led_by: None,
             breaks: 0,
             failover_marks: 0,
+            facts_breaks: 0,
             failovers: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
@@ -82,6 +88,7 @@ impl Store {
             parked: HashMap::new(),
             owners: OwnerIndex::default(),
             pools: HashMap::new(),
+            gone: Gone::default(),
             dropped: Vec::new(),
             swept: None,
         }
@@ -238,6 +245,9 @@ impl Store {
         let reconnected = node.answered(facts.connection, facts.role, facts.span);
         let changed = node.learn(facts, longest);
         if self.primary.as_ref() == Some(&addr) && (changed.restarted || changed.new_lineage) {
+            if changed.restarted && !reconnected {
+                self.restarted_before();
+            }
             self.breaks += 1;
             self.failover_marks += 1;
         }
@@ -246,6 +256,7 @@ impl Store {
         }
         self.follow_primary(&addr, facts.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
+            self.facts_breaks = self.breaks;
             self.settle_ends(facts, fx);
         }
     }

@@ -60,6 +60,8 @@ pub enum Weight {
 pub struct Effects {
     /// Reads to be made.
     pub wanted: Vec<Wanted>,
+    /// Keys found by a pattern that should stay watched for a while should they go: somebody will want to look at them.
+    pub keep: Vec<(StoreId, KeyId)>,
     /// Lines for the log.
     pub notices: Vec<Notice>,
     /// The set of workers to watch has changed.

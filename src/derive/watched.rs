@@ -6,12 +6,16 @@ use std::time::Duration;
 use super::lock::Lock;
 use super::spread::Spread;
 use super::store::Store;
+use super::words::Evidence;
 use super::workers::Workers;
 use crate::observe::lock::KeyWatched;
 use crate::observe::{KeyId, Mono, StoreId};
 
 /// A node that is polled tells something at least this often, however long it is down.
 const LEAST_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Through a reload a lock of a group waits for so long to be found again: it is short-lived, and most are not.
+const BRIEF: Duration = Duration::from_secs(60);
 
 impl Store {
     /// The same store under a new id: a reload changed it. What is known of locks waits to be claimed by name.
@@ -46,7 +50,10 @@ impl Store {
             return;
         }
         let lock = match self.parked.remove(&watched.lock) {
-            Some(mut lock) if lock.key_text == watched.key_text => {
+            // One that comes from another group would take its counts along.
+            Some(mut lock)
+                if lock.key_text == watched.key_text && lock.rules.group == watched.rules.group =>
+            {
                 let old = (lock.store, lock.key);
                 (lock.store, lock.key) = (self.id, watched.key);
                 lock.rules = watched.rules.clone();
@@ -56,15 +63,13 @@ impl Store {
             }
             other => {
                 if let Some(lock) = other {
-                    let at = lock.seen.map_or(Mono(0), |s| s.span.done);
-                    release(&lock, at, workers);
+                    self.let_go(&lock, None, workers);
                 }
                 Box::new(Lock::new(watched, self.name.clone()))
             }
         };
         if let Some(before) = self.locks.remove(&watched.key) {
-            let at = before.seen.map_or(Mono(0), |s| s.span.done);
-            release(&before, at, workers);
+            self.let_go(&before, None, workers);
         }
         self.locks.insert(watched.key, lock);
     }
@@ -77,8 +82,7 @@ impl Store {
     /// A pattern's key was absent for long.
     pub fn forget(&mut self, key: KeyId, workers: &mut Workers) {
         if let Some(lock) = self.locks.remove(&key) {
-            let at = lock.seen.map_or(Mono(0), |s| s.span.done);
-            release(&lock, at, workers);
+            self.let_go(&lock, None, workers);
         }
     }
 
@@ -92,16 +96,28 @@ impl Store {
     /// configured. A pattern's key may have to be found yet, or be free: it is kept as long as any vanished one.
     pub(super) fn drop_parked(&mut self, workers: &mut Workers, at: Mono, retain: Duration) {
         let since = *self.parked_since.get_or_insert(at);
-        let is_over = at.since(since) >= retain;
-        for (_, lock) in self.parked.extract_if(|_, l| is_over || l.rules.by_key) {
-            release(&lock, at, workers);
+        let waited = at.since(since);
+        let is_over = |l: &Lock| {
+            let patience = if l.rules.group.is_some() { retain.min(BRIEF) } else { retain };
+            l.rules.by_key || waited >= patience
+        };
+        let over: Vec<Box<Lock>> =
+            self.parked.extract_if(|_, l| is_over(l)).map(|(_, lock)| lock).collect();
+        for lock in over {
+            self.let_go(&lock, Some(at), workers);
         }
     }
-}
 
-/// A lock is not known any more: its holder does not hold it as far as anyone here can tell.
-fn release(lock: &Lock, at: Mono, workers: &mut Workers) {
-    for tenure in lock.tenures() {
-        workers.release(&tenure.seat, (lock.store, lock.key), at);
+    /// A lock is not known any more: its holder does not hold it as far as anyone here can tell. What it has counted stays
+    /// with its group, and ends that wait for evidence are counted without.
+    fn let_go(&mut self, lock: &Lock, at: Option<Mono>, workers: &mut Workers) {
+        let at = at.or(lock.seen.map(|s| s.span.done)).unwrap_or(Mono(0));
+        for tenure in lock.tenures() {
+            workers.release(&tenure.seat, (lock.store, lock.key), at);
+        }
+        self.gone.add(lock);
+        if let Some(unknown) = self.lease_ends.get_mut(Evidence::Unknown as usize) {
+            *unknown += lock.pending.len() as u64;
+        }
     }
 }

@@ -77,6 +77,13 @@ words! {
     }
 }
 
+impl Evidence {
+    /// The server ended it: how long it lasted says nothing of how long such holds last.
+    pub fn is_cut_short(self) -> bool {
+        matches!(self, Self::Evicted | Self::Flushed | Self::Failover | Self::ClockStep)
+    }
+}
+
 words! {
     /// Whether a holder lives. Declared from worst to best, `unknown` last.
     Liveness {

@@ -1,6 +1,7 @@
 //! A view with everything that a view can have: two stores, one of them not fresh, replicas, locks of every tier and
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
+mod group;
 mod host;
 mod told;
 
@@ -48,6 +49,7 @@ fn main_store() -> StoreView {
         read_age_seconds: Some(0.3),
         nodes: vec![node("10.0.0.5:6379", "master"), node("10.0.0.6:6379", "replica")],
         locks: vec![hostile_lock(), flagged_lock(), orders_lock(), unread_lock(), hidden_lock()],
+        groups: vec![group::jobs()],
         primaries: Some(1),
         failovers: 1,
         lease_ends: Evidence::ALL.iter().map(|e| (*e, 3)).collect(),
@@ -138,6 +140,8 @@ fn holder(worker: &str, liveness: Liveness) -> HolderView {
 fn orders_lock() -> LockView {
     LockView {
         remaining_by_replica: vec![("10.0.0.6:6379".into(), 20.25, 1.25)],
+        group: None,
+        look: None,
         name: "orders".into(),
         key: "lock:orders".into(),
         format: "string",

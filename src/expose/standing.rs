@@ -23,6 +23,20 @@ pub fn is_fresh(store: &StoreView, lock: &LockView) -> bool {
     store.fresh && lock.fresh
 }
 
+/// Whether it is listed by itself: not so the locks of a group, but for the first that need a look.
+pub fn is_listed(lock: &LockView) -> bool {
+    lock.group.is_none() || lock.tier.is_some()
+}
+
+/// The locks of a group, those that need a look first, the others by name.
+pub fn members<'a>(store: &'a StoreView, group: &str) -> Vec<&'a LockView> {
+    let is_member = |l: &&LockView| l.group.as_deref() == Some(group);
+    let mut members: Vec<&LockView> = store.locks.iter().filter(is_member).collect();
+    // The view has them by name, and the sort is stable.
+    members.sort_by_key(|l| l.look.unwrap_or(usize::MAX));
+    members
+}
+
 /// Whether a signal is up; `None` when it is not judged now.
 pub fn judged(store: &StoreView, lock: &LockView, signal: Signal) -> Option<bool> {
     if !is_fresh(store, lock) {

@@ -36,14 +36,15 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
             continue;
         }
         let beside = |what: &[u8]| values.get([*field, b":", *owner, what].concat().as_slice());
-        let ms: f64 = std::str::from_utf8(beside(b":expire_time")?).ok()?.parse().ok()?;
+        let ms = std::str::from_utf8(beside(b":expire_time")?).ok()?;
+        let ms = ms.parse().ok().filter(|ms: &f64| !ms.is_nan())?;
         let until = until_ms(ms);
         let count = beside(b":lock_count");
         explained += 2 + usize::from(count.is_some());
         let count = count.map_or(Some(1), |c| positive(c))?;
-        // An owner of several values is one holder, until its last one ends.
+        // An owner of several values is one holder, until its last one ends; for ever if one does not.
         let known = owners.entry(owner).or_insert((until, count));
-        *known = (known.0.max(until), known.1.max(count));
+        *known = (known.0.zip(until).map(|(a, b)| a.max(b)), known.1.max(count));
     }
     if explained != values.len() {
         return None;

@@ -1,12 +1,13 @@
 //! The JSON API. Documents are described in `expose/api.md`.
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
 use super::body::counted;
+use super::part::Part;
 use super::shared::{Shared, busy};
 use crate::expose::json;
 
@@ -35,13 +36,40 @@ pub async fn lock(
 ) -> Response {
     let snapshot = shared.app.snapshot.load_full();
     let Some(found) = json::one(snapshot.view(), &store, &lock) else {
-        let error = "there is no such lock; names are percent-encoded, / too";
-        return json_bytes(StatusCode::NOT_FOUND, format!("{{\"error\":\"{error}\"}}").into());
+        return error(
+            StatusCode::NOT_FOUND,
+            "there is no such lock; names are percent-encoded, / too",
+        );
     };
     match serde_json::to_vec_pretty(&found) {
         Ok(bytes) => json_bytes(StatusCode::OK, bytes.into()),
         Err(_) => cannot(),
     }
+}
+
+/// One group, with some of its locks.
+pub async fn group(
+    State(shared): State<Shared>,
+    Path((store, group)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let Some(part) = Part::of(query.as_deref(), json::PAGE, json::MOST) else {
+        return error(StatusCode::BAD_REQUEST, "offset and limit are whole numbers");
+    };
+    let snapshot = shared.app.snapshot.load_full();
+    let view = snapshot.view();
+    if !view.stores.iter().any(|s| *s.name == *store && s.groups.iter().any(|g| *g.name == *group))
+    {
+        return error(
+            StatusCode::NOT_FOUND,
+            "there is no such group; names are percent-encoded, / too",
+        );
+    }
+    answer(&shared, move || {
+        let found = json::one_group(snapshot.view(), &store, &group, part.offset, part.limit)?;
+        serde_json::to_vec_pretty(&found).ok().map(Bytes::from)
+    })
+    .await
 }
 
 /// Makes a document off the event loop.
@@ -56,6 +84,10 @@ where
         Ok(Some(bytes)) => with_json_headers(Response::new(counted(bytes, place))),
         _ => cannot(),
     }
+}
+
+fn error(status: StatusCode, error: &str) -> Response {
+    json_bytes(status, format!("{{\"error\":\"{error}\"}}").into())
 }
 
 fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {

@@ -17,6 +17,7 @@ mod lifecycle;
 pub mod listen;
 mod metrics;
 mod page;
+mod part;
 mod router;
 mod serve;
 mod shared;

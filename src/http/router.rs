@@ -21,11 +21,13 @@ pub(super) fn routes(shared: Shared) -> Router {
         .route(metrics_at.as_str(), get(metrics::metrics))
         .route("/style.css", get(page::style))
         .route("/locks/{store}/{lock}", get(page::lock))
+        .route("/groups/{store}/{group}", get(page::group))
         .route("/-/healthy", get(lifecycle::healthy))
         .route("/-/ready", get(lifecycle::ready))
         .route("/-/reload", post(lifecycle::reload).fallback(lifecycle::only_post))
         .route("/api/v1/locks", get(api::locks))
         .route("/api/v1/locks/{store}/{lock}", get(api::lock))
+        .route("/api/v1/groups/{store}/{group}", get(api::group))
         .route("/api/v1/workers", get(api::workers))
         .route("/api/v1/clocks", get(api::clocks));
     if metrics_at.as_str() != "/" {
@@ -37,8 +39,8 @@ pub(super) fn routes(shared: Shared) -> Router {
 async fn not_found(uri: Uri) -> Response {
     // The path is not repeated: it is the client's, and the answer may be shown by a browser.
     let hint = if uri.path() == "/api" || uri.path().starts_with("/api/") {
-        "Not found. The API has /api/v1/locks, /api/v1/locks/{store}/{lock} with names percent-encoded, \
-         /api/v1/workers and /api/v1/clocks.\n"
+        "Not found. The API has /api/v1/locks, /api/v1/locks/{store}/{lock} and \
+         /api/v1/groups/{store}/{group} with names percent-encoded, /api/v1/workers and /api/v1/clocks.\n"
     } else {
         "Not found. The status page is at /.\n"
     };

@@ -1,6 +1,7 @@
 //! The routes behind a real listener, asked by a client that speaks plain bytes.
 
 mod api;
+mod groups;
 mod host_page;
 mod lock_page;
 mod needs_a_look;

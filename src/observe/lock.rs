@@ -28,6 +28,8 @@ pub struct KeyWatched {
     /// The first key of a lock over several keys; the others follow it, each with this set. `None` for any other key, and
     /// for the first one itself.
     pub with: Option<KeyId>,
+    /// A pattern found it, and the whole round before did not see it: it is new in the store.
+    pub has_appeared: bool,
 }
 
 /// Several keys of one node read in one transaction, or in pipelined transactions so close that one span covers them.

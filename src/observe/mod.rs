@@ -35,7 +35,7 @@ pub struct StoreId(pub u32);
 
 /// A watched key of a store, numbered by its poller and never reused within a [`StoreId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyId(pub u32);
+pub struct KeyId(pub u64);
 
 /// Everything that can reach `derive`.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::clock::clock_views;
-use super::coverage;
 use super::lock::lock_view;
 use super::worker::worker_view;
 use super::{LockView, NodeFactsView, NodeView, PollerView, StoreView, View};
+use super::{coverage, group};
 use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
 use crate::derive::host_clock::wall_ahead;
@@ -14,7 +14,7 @@ use crate::derive::interval::Interval;
 use crate::derive::lock::Lock;
 use crate::derive::node::{Node, primaries};
 use crate::derive::store::Store;
-use crate::derive::{Evidence, Signal, State};
+use crate::derive::{Evidence, State};
 use crate::observe::node::FailReason;
 use crate::observe::{HostClock, Mono, Role};
 
@@ -90,20 +90,11 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     let mut sorted: Vec<&Lock> =
         store.locks.values().map(|l| &**l).filter(|l| l.is_lock()).collect();
     sorted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    let locks: Vec<LockView> = sorted.into_iter().map(|l| lock_view(state, l, now)).collect();
-    let fresh = locks.iter().filter(|l| l.fresh);
+    let mut locks: Vec<LockView> = sorted.iter().map(|l| lock_view(state, l, now)).collect();
+    let groups = group::groups(state, store, &sorted, &mut locks, now);
     // Of a fresh store: its locks were read one after the other, so that the first may just have become too old.
     let held = locks.iter().filter(|l| l.held == Some(true)).count() as u64;
     let free = locks.iter().filter(|l| l.held == Some(false)).count() as u64;
-    // A signal that no lock can be judged for has no count, not even 0.
-    let flagged = Signal::ALL
-        .iter()
-        .filter(|s| fresh.clone().any(|l| l.signals.iter().any(|(n, v)| n == *s && v.is_some())))
-        .map(|s| {
-            let up = fresh.clone().filter(|l| l.signals.contains(&(*s, Some(true)))).count();
-            (*s, up as u64)
-        })
-        .collect();
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
@@ -128,7 +119,8 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .map(|r| (*r, store.dropped.iter().find(|(n, _)| n == r).map_or(0, |(_, c)| *c)))
             .collect(),
         workers_dropped: state.workers.dropped_in(store.id),
-        flagged,
+        flagged: group::flagged(locks.iter().filter(|l| l.fresh)),
+        groups,
         ownerless: store.locks.values().filter(|l| !l.is_lock() && l.is_ownerless).count() as u64,
         blind: coverage::blind(store, &locks),
         locks,

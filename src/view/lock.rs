@@ -8,7 +8,7 @@ use super::{LockView, coverage, resources};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
-use crate::derive::lock::{Lock, Phase};
+use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
 use crate::derive::node::Node;
 use crate::derive::store::Store;
 use crate::derive::{Evidence, Liveness, Signal, State};
@@ -75,6 +75,8 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         format: lock.value.as_ref().map_or("", |v| v.format),
         also_fits: lock.value.as_ref().map_or_else(Vec::new, |v| v.also_fits.clone()),
         lease_source: lease.map(|(_, s)| s),
+        group: lock.rules.group.as_ref().map(|g| g.name.clone()),
+        look: None,
         tier: tier(lock, now, state.rules.retain),
         fresh,
         held: match lock.phase {
@@ -209,9 +211,11 @@ fn remaining_by_replica(
 
 fn tier(lock: &Lock, now: Mono, retain: Duration) -> Option<SeriesTier> {
     match lock.rules.series {
+        // Decided for all locks of the group together.
+        _ if lock.rules.group.is_some() => None,
         SeriesTier::Flagged => {
             let is_flagged = Signal::ALL.iter().any(|s| lock.signals.is_up(*s))
-                || lock.flagged_at.is_some_and(|at| now.since(at) < retain);
+                || lock.look.is_some_and(|l| now.since(l.last) < retain);
             is_flagged.then_some(SeriesTier::Core)
         }
         tier => Some(tier),
@@ -235,12 +239,8 @@ fn counts(state: &State, lock: &Lock) -> LockCounts {
             .iter()
             .map(|e| (*e, c.ends.get(*e as usize).copied().unwrap_or(0)))
             .collect(),
-        expired_under_holder: is_visible.then(|| {
-            [Liveness::Alive, Liveness::Stopped, Liveness::Frozen]
-                .into_iter()
-                .zip(c.expired_under)
-                .collect()
-        }),
+        expired_under_holder: is_visible
+            .then(|| EXPIRED_UNDER.into_iter().zip(c.expired_under).collect()),
         free_seconds: c.free_seconds,
         waiting_seconds: lock.shows_waiters().then_some(c.waiting_seconds),
     }

@@ -4,6 +4,7 @@
 mod build;
 mod clock;
 mod coverage;
+mod group;
 mod holder;
 mod host;
 mod host_coverage;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 pub use build::Instant;
 pub use clock::ClockView;
 pub use coverage::BLIND;
+pub use group::{GroupCounts, GroupView};
 pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
 pub use lock::{LockCounts, TransitionView};
 pub use resources::{EffectsView, FencingView, ToldView};
@@ -66,6 +68,8 @@ pub struct StoreView {
     pub nodes: Vec<NodeView>,
     /// Its locks by name.
     pub locks: Vec<LockView>,
+    /// Groups that locks are told as, by name.
+    pub groups: Vec<GroupView>,
     /// Largest number of nodes of one replication lineage that say master.
     pub primaries: Option<u64>,
     /// The primary changed.
@@ -169,7 +173,12 @@ pub struct LockView {
     pub also_fits: Vec<&'static str>,
     /// Where its lease length comes from; `None` until known.
     pub lease_source: Option<LeaseSource>,
-    /// Which series to print; `None` for a `flagged` lock without a flag.
+    /// The group it is told as one of.
+    pub group: Option<Arc<str>>,
+    /// Its place among the locks of its group that need a look or lately did; 0 is the worst.
+    pub look: Option<usize>,
+    /// Which series to print; `None` for a `flagged` lock without a flag, and for all of a group but the first that need a
+    /// look.
     pub tier: Option<SeriesTier>,
     /// Read within three intervals and judged since the last break. When not, no series of it is printed.
     pub fresh: bool,

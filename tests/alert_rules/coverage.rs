@@ -14,7 +14,7 @@ use super::unit_tests::rests_on;
 use crate::support::repository;
 
 /// Families besides the signals that an alert must rest on.
-const ALERTED: [&str; 35] = [
+const ALERTED: [&str; 37] = [
     "dlock_store_up",
     "dlock_store_primaries",
     "dlock_store_failovers_total",
@@ -36,6 +36,8 @@ const ALERTED: [&str; 35] = [
     "dlock_lease_renewals_after_lost_liveness_total",
     "dlock_lease_expired_under_holder_total",
     "dlock_signal_rises_total",
+    "dlock_group_lease_renewals_after_lost_liveness_total",
+    "dlock_group_lease_expired_under_holder_total",
     "dlock_fencing_regressions_total",
     "dlock_fencing_rejections_total",
     "dlock_worker_alive",
@@ -53,8 +55,14 @@ const ALERTED: [&str; 35] = [
 ];
 
 /// Families besides the signals and those above that a panel must show.
-const SHOWN: [&str; 14] = [
+const SHOWN: [&str; 20] = [
     "dlock_locks",
+    "dlock_group_locks",
+    "dlock_group_flagged",
+    "dlock_group_signal_rises_total",
+    "dlock_group_lease_remaining_min_seconds",
+    "dlock_group_held_max_seconds",
+    "dlock_group_lease_ends_total",
     "dlock_lock_held",
     "dlock_lock_holder_info",
     "dlock_lease_remaining_seconds",

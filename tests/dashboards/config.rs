@@ -41,6 +41,7 @@ stores:
           rejected: [{{ name: db, redis: {{ key: 'hb:refused' }} }}]
         effects: [{{ name: mail, total: {{ redis: {{ key: 'hb:mails' }} }}, distinct: {{ redis: {{ key: 'hb:requests' }} }} }}]
       - {{ name: 'job-{{1}}', match: 'lock:job:*', capture: '^lock:job:(.+)$', max_locks: 2, series: full }}
+      - {{ name: 'member-{{1}}', match: 'lock:member:*', capture: '^lock:member:(.+)$', group: true, {holder} }}
   cache:
     url: {cache}
     username: dlock

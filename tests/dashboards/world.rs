@@ -222,7 +222,7 @@ fn caged(group: &Group) -> Vec<Cgroup> {
 }
 
 /// Takes and releases locks all the time: one often, one whose holder works with a lease shorter than its stalls, one
-/// without an expiry, and more jobs than may be watched.
+/// without an expiry, more jobs than may be watched, and two of a group.
 fn hands(server: &RedisServer) -> Driver {
     Driver::start(server, 0, |c| {
         for n in 0.. {
@@ -239,10 +239,18 @@ fn hands(server: &RedisServer) -> Driver {
                 ]);
             }
             c.cmd(&["PERSIST", "lock:job:0"]);
+            // Of a group, one that comes and goes, and one that has no expiry for a while and is let go for a while.
+            c.cmd(&["SET", "lock:member:brief", &format!("someone-1:{n}"), "PX", FOR_LONG]);
+            if n % 6 == 0 {
+                c.cmd(&["SET", "lock:member:endless", &format!("someone-1:{n}")]);
+            }
             if !c.wait(Duration::from_millis(450)) {
                 break;
             }
-            c.cmd(&["DEL", "lock:short"]);
+            c.cmd(&["DEL", "lock:short", "lock:member:brief"]);
+            if n % 6 == 3 {
+                c.cmd(&["DEL", "lock:member:endless"]);
+            }
             if !c.wait(Duration::from_millis(450)) {
                 break;
             }

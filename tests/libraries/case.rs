@@ -7,7 +7,7 @@ pub struct Case {
     pub case: &'static str,
     /// What the lock is called in the library's own call.
     pub name: &'static str,
-    /// The key that the library makes of it; the lock is found under that name.
+    /// The key that the library makes of it; the lock is found under that name. With `keys` in its entry, the name alone.
     pub key: &'static str,
     /// The format that the exporter must see in it.
     pub format: &'static str,
@@ -25,8 +25,6 @@ pub struct Case {
     pub holders: usize,
     /// How often each owner holds it.
     pub count: u64,
-    /// It is a further key of the lock before it: the driver takes and lets go of both at once.
-    pub is_further: bool,
     /// How many wait for it, where that can be seen.
     pub waiters: Option<f64>,
     /// Whether the library counts fencing tokens beside it.
@@ -68,7 +66,6 @@ pub const CASE: Case = Case {
     renews: true,
     holders: 1,
     count: 1,
-    is_further: false,
     waiters: None,
     fenced: false,
     named_by: NamedBy::Index,
@@ -102,7 +99,8 @@ impl Case {
 
     /// Its entry in the config, if it has one.
     pub fn entry(&self) -> Option<String> {
-        let (key, more) = (self.key, self.config);
-        (!more.is_empty()).then(|| format!("{{ name: '{key}', key: '{key}', {more} }}"))
+        let (name, more) = (self.key, self.config);
+        let key = if more.contains("keys:") { String::new() } else { format!("key: '{name}', ") };
+        (!more.is_empty()).then(|| format!("{{ name: '{name}', {key}{more} }}"))
     }
 }

@@ -43,19 +43,16 @@ const CASES: &[Case] = &[
         named_by: NamedBy::Itself,
         ..CASE
     },
-    RUEIDISLOCK,
-    Case { key: "rueidislock:1:rueidis", is_further: true, ..RUEIDISLOCK },
-    Case { key: "rueidislock:2:rueidis", is_further: true, ..RUEIDISLOCK },
+    // A majority of its keys is the lock.
+    Case {
+        case: "rueidislock",
+        name: "majority",
+        key: "majority",
+        format: "rueidislock",
+        config: "keys: ['rueidislock:0:majority', 'rueidislock:1:majority', 'rueidislock:2:majority']",
+        ..CASE
+    },
 ];
-
-/// One lock with three keys; each is judged by itself.
-const RUEIDISLOCK: Case = Case {
-    case: "rueidislock",
-    name: "rueidis",
-    key: "rueidislock:0:rueidis",
-    format: "rueidislock",
-    ..CASE
-};
 
 #[test]
 fn of_go() {

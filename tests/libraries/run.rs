@@ -140,11 +140,11 @@ impl World<'_> {
             let after = with(case, ("signal", "renewal_after_lost_liveness"));
             wrong.same("renewed after it", m.sum("dlock_signal_rises_total", &after), 0.0);
             if case.lapses() {
-                let lapsed = ends(m, case, "lapsed");
-                wrong.same("over", lapsed + ends(m, case, "unknown"), case.holders as f64);
+                let all = case.holders as f64;
+                wrong.same("ended", lapsed(case, m) + unseen(case, m), all);
                 let stopped = with(case, ("state", "stopped"));
                 let under = m.sum("dlock_lease_expired_under_holder_total", &stopped);
-                let expected = if is_judged { lapsed } else { 0.0 };
+                let expected = if is_judged { lapsed(case, m) } else { 0.0 };
                 wrong.same("lapsed while stopped", under, expected);
                 wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
             } else {
@@ -155,13 +155,13 @@ impl World<'_> {
             }
             wrong
         });
-        // Where a machine is too busy to read a key just before its end, that end is rightly unknown.
-        let m = self.exporter.metrics();
-        let sum = |what| self.cases.iter().map(|c| ends(&m, c, what)).sum::<f64>();
-        let (lapsed, unknown) = (sum("lapsed"), sum("unknown"));
-        let lines = || m.lines("dlock_lease_ends_total");
-        assert!(lapsed >= 3.0 * unknown, "{lapsed} lapsed, {unknown} unknown:\n{}", lines());
         self.driver.resume();
+        // On a machine that is busy for 50 ms just then, the end of some leases is not seen from near enough.
+        let m = self.exporter.metrics();
+        let short = || self.cases.iter().filter(|c| c.lapses());
+        let all: usize = short().map(|c| c.holders).sum();
+        let seen: f64 = short().map(|c| lapsed(c, &m)).sum();
+        assert!(seen * 2.0 >= all as f64, "of {all} leases only {seen} were seen to lapse");
     }
 
     fn all_is_well_again(&mut self) {
@@ -188,20 +188,19 @@ impl World<'_> {
     }
 
     fn all_are_released(&mut self) {
-        for case in self.cases.iter().filter(|c| !c.is_further) {
+        for case in self.cases {
             self.driver.release(case.name);
         }
         self.wait("every lock is released", |case, m, _| {
             let mut wrong = Wrong::default();
             wrong.same("held", m.value("dlock_lock_held", &of(case)), Some(0.0));
+            let ends =
+                |evidence| m.sum("dlock_lease_ends_total", &with(case, ("evidence", evidence)));
             let all = case.holders as f64;
-            let lapsed = if case.lapses() { all } else { 0.0 };
-            wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), all + lapsed);
-            let own = match case.ends {
-                "lapsed" => ends(m, case, "lapsed") + ends(m, case, "unknown") - lapsed,
-                evidence => ends(m, case, evidence),
-            };
-            wrong.same(case.ends, own, all);
+            let before = if case.lapses() { all } else { 0.0 };
+            wrong.same("ends", m.sum("dlock_lease_ends_total", &of(case)), all + before);
+            let own = if case.ends == "lapsed" { all + before - unseen(case, m) } else { all };
+            wrong.same(case.ends, ends(case.ends), own);
             wrong
         });
         let m = self.exporter.metrics();
@@ -223,7 +222,12 @@ impl World<'_> {
     }
 }
 
-/// How many ends of that kind were counted.
-fn ends(m: &Metrics, case: &Case, evidence: &'static str) -> f64 {
-    m.sum("dlock_lease_ends_total", &with(case, ("evidence", evidence)))
+/// Its leases that ran out, as far as that was seen.
+fn lapsed(case: &Case, m: &Metrics) -> f64 {
+    m.sum("dlock_lease_ends_total", &with(case, ("evidence", "lapsed")))
+}
+
+/// Its leases whose end nobody saw.
+fn unseen(case: &Case, m: &Metrics) -> f64 {
+    m.sum("dlock_lease_ends_total", &with(case, ("evidence", "unknown")))
 }

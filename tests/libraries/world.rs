@@ -69,7 +69,7 @@ workers:
 
     /// Takes the locks that are wanted, and names their owners in the index where nothing else does.
     pub fn acquire(&mut self, wanted: impl Fn(&Case) -> bool) {
-        for case in self.cases.iter().filter(|c| !c.is_further && wanted(c)) {
+        for case in self.cases.iter().filter(|c| wanted(c)) {
             let tokens = self.driver.acquire(case.case, case.name, case.lease_ms);
             if case.named_by == NamedBy::Index {
                 assert!(

@@ -30,9 +30,10 @@ pub struct Schema {
 }
 
 /// Labels whose values the user or the world makes.
-const FREE: [&str; 15] = [
+const FREE: [&str; 16] = [
     "store",
     "lock",
+    "group",
     "worker",
     "clock",
     "addr",

@@ -68,8 +68,18 @@ impl Metrics {
 
     /// The samples as lines, for messages; at most 60, those that start with `prefix`.
     pub fn lines(&self, prefix: &str) -> String {
+        let mut left = 60;
+        self.lines_of(|s| {
+            let is_shown = left > 0 && s.name.starts_with(prefix);
+            left -= i32::from(is_shown);
+            is_shown
+        })
+    }
+
+    /// The samples that are meant as lines, for messages.
+    pub fn lines_of(&self, mut is_meant: impl FnMut(&Sample) -> bool) -> String {
         let mut out = String::new();
-        for s in self.samples.iter().filter(|s| s.name.starts_with(prefix)).take(60) {
+        for s in self.samples.iter().filter(|s| is_meant(s)) {
             let _ = writeln!(out, "{} {:?} {}", s.name, s.labels, s.value);
         }
         out

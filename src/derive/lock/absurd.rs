@@ -40,6 +40,10 @@ impl Growth {
         }
         let (least, most) = (e.micros_since(shown.time), e.micros_since(before.time));
         self.first.get_or_insert(least);
+        // Surely shorter than the one before: what goes up and down does not grow.
+        if self.bounds.back().is_some_and(|(before, _)| most < *before) {
+            self.forget();
+        }
         if self.bounds.len() > RENEWALS {
             self.bounds.pop_front();
         }
@@ -89,7 +93,7 @@ impl Lock {
                 configured.or(usual).map_or_else(String::new, |l| format!(", {l:.0} s is usual"));
             return Some(format!("{left:.0} s are left of the lease{known}"));
         }
-        let back = tenure.write.marks.stepped_micros - c.seen.marks.stepped_micros;
+        let back = tenure.write.marks.stepped_micros.saturating_sub(c.seen.marks.stepped_micros);
         let lease = self.lease_seconds(Some(tenure));
         let slack = |lease: f64| (GROWTH * lease).max(c.poll.as_secs_f64());
         if back > 0 && lease.is_some_and(|l| left > l + slack(l)) {

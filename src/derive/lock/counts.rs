@@ -23,12 +23,10 @@ pub struct Counts {
     pub waiting_seconds: f64,
 }
 
+/// The states of a holder that [`Counts::expired_under`] counts, in its order.
+pub const EXPIRED_UNDER: [Liveness; 3] = [Liveness::Alive, Liveness::Stopped, Liveness::Frozen];
+
 /// Index in [`Counts::expired_under`].
 pub fn expired_under_index(liveness: Liveness) -> Option<usize> {
-    match liveness {
-        Liveness::Alive => Some(0),
-        Liveness::Stopped => Some(1),
-        Liveness::Frozen => Some(2),
-        _ => None,
-    }
+    EXPIRED_UNDER.iter().position(|l| *l == liveness)
 }

@@ -56,7 +56,9 @@ impl Lock {
         let (count, expiry, owner) = (next.count(), next.expiry, next.owner().cloned());
         let after = self.seen.filter(|_| !is_broken);
         // Held at our first look: it was acquired before we came.
-        if self.seen.is_some() {
+        let is_seen_begin =
+            self.seen.is_some() || (self.has_appeared && self.rules.group.is_some());
+        if is_seen_begin {
             self.counts.acquisitions += 1;
         }
         if let Some(o) = &owner {
@@ -65,7 +67,8 @@ impl Lock {
                     Expiry::At(e) => c.seen.time < e,
                     Expiry::Never => true,
                 };
-                p.has_returned |= is_early && p.token.as_ref() == Some(&o.token) && !is_broken;
+                p.has_returned |=
+                    is_early && p.is_absent && p.token.as_ref() == Some(&o.token) && !is_broken;
             }
         }
         // A permit that somebody takes need not be the one that ran out.
@@ -119,7 +122,7 @@ impl Lock {
         }
         let who = tenure.seat.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
         self.phase = Phase::Held(Box::new(tenure));
-        let what = if self.seen.is_some() { "acquired" } else { "found_held" };
+        let what = if is_seen_begin { "acquired" } else { "found_held" };
         self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);
     }
 
@@ -221,7 +224,9 @@ impl Lock {
         self.counts.ends[evidence as usize] += 1;
         self.previous = Some((end.worker.clone(), evidence));
         let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
-        self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
+        if !evidence.is_cut_short() {
+            self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
+        }
         let ran_out = matches!(evidence, Evidence::Lapsed | Evidence::ClockStep);
         let slot = expired_under_index(end.liveness)
             .and_then(|i| self.counts.expired_under.get_mut(i))
@@ -233,6 +238,10 @@ impl Lock {
             let detail =
                 format!("the lease ran out under a holder that is {}", end.liveness.as_str());
             self.note(end.gone.span.done, "expired_under_holder", &detail, Weight::Alarm, fx);
+            if self.rules.group.is_some() {
+                // No signal says so, and the key is gone: this is all that is left of it.
+                self.look(0, end.gone.span.done, fx);
+            }
         } else {
             let weight =
                 if matches!(evidence, Evidence::Released | Evidence::Lapsed | Evidence::Unknown) {

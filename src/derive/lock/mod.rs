@@ -13,6 +13,7 @@ mod expected;
 mod holder;
 mod judge;
 mod lapses;
+pub mod look;
 mod merged;
 mod named;
 mod read;
@@ -48,7 +49,7 @@ use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
-pub use counts::{Counts, expired_under_index};
+pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
 pub use holder::Judged;
@@ -130,8 +131,10 @@ pub struct Lock {
     pub replicas: Vec<Replica>,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
-    /// When a signal was last up, for `series: flagged`.
-    pub flagged_at: Option<Mono>,
+    /// When something of it needed a look, for `series: flagged` and for groups.
+    pub look: Option<look::Look>,
+    /// A pattern found it and had not seen it in the whole round before: what holds it took it since.
+    pub has_appeared: bool,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,
     /// Its last ends.
@@ -199,7 +202,8 @@ impl Lock {
             counts: Counts::default(),
             replicas: Vec::new(),
             sights: [None, None],
-            flagged_at: None,
+            look: None,
+            has_appeared: watched.has_appeared,
             timeline: VecDeque::new(),
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),

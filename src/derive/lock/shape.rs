@@ -19,7 +19,7 @@ const SETTLED: Duration = Duration::from_secs(3600);
 pub struct Shapes {
     /// The lock's own.
     own: Option<Coarse>,
-    /// Reads running that showed this other one, and the first of them.
+    /// Reads running that did not show it; what the last one showed instead, and since when all of them did.
     other: Option<(Coarse, u32, Mono)>,
     /// The last read of a key that was there.
     pub last: Option<Mono>,
@@ -71,7 +71,8 @@ impl Shapes {
         }
         let (reads, since) = match self.other {
             Some((before, reads, since)) if before == shape => (reads.saturating_add(1), since),
-            _ => (1, at),
+            Some((_, reads, _)) => (reads.saturating_add(1), at),
+            None => (1, at),
         };
         self.other = Some((shape, reads, since));
         if is_lock && !value.misfit && at.since(since) >= SETTLED {

@@ -21,7 +21,7 @@ impl Lock {
     ) {
         let change = self.signals.set(signal, value);
         if value == Some(true) {
-            self.flagged_at = Some(at);
+            self.look(signal as u8, at, fx);
         }
         if let Some(raised) = &mut self.raised {
             if change == Some(Change::Rose) {

@@ -178,7 +178,7 @@ fn classify(
         return Some(Kind::Renewal);
     }
     // The server's clock went back since the last write: a renewal sets an earlier E, but leaves a whole lease.
-    let stepped = c.seen.marks.stepped_micros - tenure.write.marks.stepped_micros;
+    let stepped = c.seen.marks.stepped_micros.saturating_sub(tenure.write.marks.stepped_micros);
     let is_whole = match (expiry, lease) {
         (Expiry::At(new), Some(l)) => {
             new.micros_since(c.seen.time)

@@ -12,6 +12,19 @@ use crate::derive::words::Evidence;
 use crate::observe::NodeFacts;
 
 impl Store {
+    /// The primary is another process than at its last facts, over the connection of its last reads. That it is another one
+    /// shows only after the first of these: an end for which the connection was lost, and that showed itself over this one,
+    /// is the restart's.
+    pub(super) fn restarted_before(&mut self) {
+        let (before, now, failovers) = (self.facts_breaks, self.breaks, self.failover_marks + 1);
+        for end in self.locks.values_mut().flat_map(|l| &mut l.pending) {
+            let (last, gone) = (end.last.marks.breaks, end.gone.marks.breaks);
+            if last <= before && before < gone && gone == now {
+                end.gone.marks.failovers = failovers;
+            }
+        }
+    }
+
     pub(super) fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
         // Whether the server's clock was stepped or we stood still is known within two polls.
         if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
@@ -26,7 +39,9 @@ impl Store {
                 if lock.rules.pooled {
                     let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
                     let pool = self.pools.entry(pool_of(&lock.rules)).or_default();
-                    pool.holds.learn(end.held, own_end, facts.span.done);
+                    if !evidence.is_cut_short() {
+                        pool.holds.learn(end.held, own_end, facts.span.done);
+                    }
                     pool.leases.learn(end.largest);
                 }
             }

@@ -1,11 +1,16 @@
 //! Cases from the field, told as what the key and the holder did over time, each with the signals that must rise and no
 //! other. Values are the bytes that the libraries write, read by their formats.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::sim::Sim;
-use crate::config::LockRules;
+use crate::config::{LiveList, LockRules, Preset};
 use crate::derive::Signal;
 use crate::format::{Raw, decode};
+use crate::observe::Observation;
 use crate::observe::lock::Tells;
+use crate::observe::source::{ListMember, ListRead};
 use crate::observe::worker::ProcessSeen;
 
 pub const GONE: ProcessSeen = ProcessSeen::Gone { named_here: false };
@@ -105,6 +110,31 @@ impl Sim {
         for _ in 0..times {
             self.advance(period_ms);
             self.expire_in(lease_ms);
+        }
+    }
+
+    /// The one list of live workers is that of Sidekiq, read each ten seconds.
+    pub fn has_sidekiq(&mut self) {
+        let list = LiveList {
+            name: "jobs".into(),
+            store: "main".into(),
+            preset: Preset::Sidekiq,
+            refresh: Duration::from_secs(10),
+        };
+        let mut rules = self.state.rules.clone();
+        rules.live_workers = Arc::new(vec![list]);
+        self.state.reconfigure(rules, self.now());
+    }
+
+    /// For so many seconds its list names these processes and jobs.
+    pub fn listed_for(&mut self, seconds: u64, names: &[&str]) {
+        for _ in 0..seconds / 10 {
+            self.advance(9_500);
+            let member = |name: &&str| ListMember { name: (*name).into(), beat: None };
+            let members = Ok(names.iter().map(member).collect());
+            let (list, span) = ("jobs".into(), self.span());
+            self.step(Observation::List(Box::new(ListRead { list, span, members })));
+            self.advance(500);
         }
     }
 

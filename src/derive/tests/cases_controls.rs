@@ -1,7 +1,10 @@
 //! What is healthy and looks odd: nothing may rise.
 
+use std::time::Duration;
+
 use super::cases::{Case, OTHER, UUID, matched, plain, run_all};
 use super::sim::rules;
+use crate::config::LockRules;
 use crate::format::Raw;
 use crate::observe::lock::Shape;
 
@@ -118,6 +121,26 @@ fn renewals_at_the_last_moment_and_holds_of_a_moment() {
             raises: &[],
         },
         Case {
+            name: "and where it has to go by what the token or the hash says",
+            poll_ms: 1_000,
+            rules: matched,
+            run: |s| {
+                let unique = "uniquejobs:0123456789abcdef0123456789abcdef:LOCKED";
+                s.string("lock:job", "86bb5074ebf111f1930402fc00000001", 600_000);
+                s.restart_exporter();
+                s.advance(3_000);
+                let taken = s.lock().holders[0].taken_at.unwrap();
+                assert!((taken - 1_795_955_800.526).abs() < 0.001, "{taken}");
+                s.vanish();
+                s.restart_exporter();
+                s.hash(unique, &[("b4a577edbccf1d805744efa9", "1604063413.6")], None);
+                s.advance(3_000);
+                assert_eq!(s.lock().holders[0].taken_at, Some(1_604_063_413.6));
+                assert!(s.lock().held_seconds.unwrap() < 4.0);
+            },
+            raises: &[],
+        },
+        Case {
             name: "the primary changes and nothing is lost",
             poll_ms: 1_000,
             rules,
@@ -189,6 +212,32 @@ fn values_that_are_no_hold() {
             raises: &[],
         },
         Case {
+            name: "permits that are over, by another library's clock or by their own",
+            poll_ms: 1_000,
+            rules: || LockRules { lease: Some(Duration::from_secs(10)), ..matched() },
+            run: |s| {
+                // Whoever refreshes keeps the key; the other one's score is from long ago.
+                let (now, of) = (s.server_ms() as f64, "semaphore:a");
+                for k in 1..=8 {
+                    let fresh = (OTHER.as_bytes(), s.server_ms() as f64);
+                    s.zset(of, &[(UUID.as_bytes(), now - 1.0), fresh], 10_000);
+                    s.advance(8_000);
+                    let holders = if k == 1 { 2 } else { 1 };
+                    assert_eq!((s.lock().held, s.lock().holders.len()), (Some(true), holders));
+                }
+                s.zset(of, &[(UUID.as_bytes(), now - 1.0)], 10_000);
+                s.advance(1_000);
+                assert_eq!((s.lock().held, s.lock().holders.len()), (Some(false), 0));
+                s.vanish();
+                s.advance(3_000);
+                let token = b"HOST_4711_0123456789abcdef0123456789abcdef";
+                s.zset("permits", &[(token, s.server_ms() as f64 - 1.0)], 90_000);
+                s.advance(60_000);
+                assert_eq!((s.lock().held, s.lock().counts.acquisitions), (Some(false), 2));
+            },
+            raises: &[],
+        },
+        Case {
             name: "tokens of any bytes",
             poll_ms: 1_000,
             rules: plain,
@@ -220,6 +269,14 @@ fn values_that_are_no_hold() {
                 s.put("redisson_lock_queue:{job}", Raw::Unread(Shape::List), None);
                 s.advance(5_000);
                 s.string("permits", "3", None);
+                s.advance(5_000);
+                s.string(
+                    "redisson_unlock_latch:{job}:0123456789abcdef0123456789abcdef",
+                    "0",
+                    9_000,
+                );
+                s.advance(5_000);
+                s.put("lock-signal:job", Raw::Unread(Shape::List), Some(1_000));
                 s.advance(5_000);
                 s.zset("redisson_lock_timeout:{job}", &[(b"waiter", 1e13)], None);
                 s.advance(5_000);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cases::{Case, UUID, matched, plain, run_all};
+use super::cases::{Case, OTHER, UUID, matched, plain, run_all};
 use super::sim::Sim;
 use crate::config::LockRules;
 use crate::derive::{Evidence, Signal};
@@ -68,6 +68,20 @@ fn keys_that_end_never_or_absurdly_late() {
             rules: || LockRules { max_hold: Some(Duration::from_secs(300)), ..plain() },
             run: |s| {
                 s.string(OVERLAP, "aB3dE6gH9jK2mN5p", None);
+                s.advance(400_000);
+            },
+            raises: &[Signal::LeaseWithoutTtl, Signal::HeldTooLong],
+        },
+        Case {
+            name: "a unique job of which the model is gone: its lock stays for ever",
+            poll_ms: 2_000,
+            rules: || LockRules { max_hold: Some(Duration::from_secs(300)), ..matched() },
+            run: |s| {
+                s.string(
+                    "app-database-laravel_unique_job:App\\Jobs\\Send:7",
+                    "aB3dE6gH9jK2mN5p",
+                    None,
+                );
                 s.advance(400_000);
             },
             raises: &[Signal::LeaseWithoutTtl, Signal::HeldTooLong],
@@ -212,6 +226,28 @@ fn servers_whose_clock_is_set() {
                 assert_eq!((s.lock().held, s.ends(Evidence::ClockStep)), (Some(false), 1));
             },
             raises: &[],
+        },
+        Case {
+            name: "forward over the end, another takes it, and back: that one has three leases",
+            poll_ms: 1_000,
+            rules: plain,
+            run: |s| {
+                s.string("lock", UUID, 30_000);
+                s.advance(1_100);
+                s.offset_ms += 20_000;
+                s.advance(500);
+                s.offset_ms += 60_000;
+                s.advance(2_000);
+                s.string("lock", OTHER, 30_000);
+                s.advance(2_500);
+                s.offset_ms -= 60_000;
+                s.advance(3_000);
+                let lock = s.lock();
+                assert_eq!((s.ends(Evidence::ClockStep), s.ends(Evidence::Lapsed)), (1, 0));
+                assert!(lock.remaining_seconds.unwrap() > 80.0, "{:?}", lock.remaining_seconds);
+                assert_eq!(lock.counts.renewals, 0);
+            },
+            raises: &[Signal::LeaseAbsurd],
         },
         Case {
             name: "back by 60 s under a lease of 30 s",

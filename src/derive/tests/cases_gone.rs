@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::cases::{Case, GONE, OTHER, UUID, matched, plain, run_all};
 use super::sim::{Sim, running};
 use crate::config::{LockRules, TokenKind};
-use crate::derive::Signal;
+use crate::derive::{Liveness, Signal};
 use crate::observe::lock::{CompanionValue, Tells};
 
 fn limited() -> LockRules {
@@ -90,6 +90,35 @@ fn holders_that_are_gone_or_hang() {
             raises: &[],
         },
         Case {
+            name: "the same, by Sidekiq's own registry: in no queue, schedule, retry or work",
+            poll_ms: 10_000,
+            rules: matched,
+            run: |s| {
+                s.has_sidekiq();
+                s.hash(UNIQUE, &[(JOB, "1604063413.6")], None);
+                s.listed_for(600, &["web-1:42:aabbccddeeff", JOB]);
+                assert_eq!(s.lock().liveness, Some(Liveness::Alive));
+                assert_eq!(s.signal(Signal::HolderStale), Some(false));
+                s.listed_for(50, &["web-1:42:aabbccddeeff"]);
+                assert_eq!(s.signal(Signal::HolderStale), Some(false), "on its way perhaps");
+                s.listed_for(50, &["web-1:42:aabbccddeeff"]);
+                assert_eq!(s.lock().liveness, Some(Liveness::Unlisted));
+                s.listed_for(3_600, &["web-1:42:aabbccddeeff"]);
+            },
+            raises: &[Signal::HolderStale],
+        },
+        Case {
+            name: "a lock until the job is done, which waits in its queue for a day",
+            poll_ms: 10_000,
+            rules: matched,
+            run: |s| {
+                s.has_sidekiq();
+                s.hash(&UNIQUE.replace(":RUN", ""), &[(JOB, "1604063413.6")], None);
+                s.listed_for(86_400, &["web-1:42:aabbccddeeff", JOB]);
+            },
+            raises: &[],
+        },
+        Case {
             name: "an OOM-killed worker with a TTL of two hours, which the owner index names",
             poll_ms: 2_000,
             rules: plain,
@@ -129,19 +158,50 @@ fn holders_that_are_gone_or_hang() {
             poll_ms: 10_000,
             rules: plain,
             run: |s| {
-                let key = "unique:0123456789abcdef0123456789abcdef01234567";
-                s.string(key, "b4a577edbccf1d805744efa9", 600_000);
+                s.string(ENTERPRISE, JOB, 600_000);
                 s.advance(700_000);
             },
             raises: &[],
         },
         Case {
-            name: "a release that can never succeed",
+            name: "the same while a registry is read: it tells, and by itself nobody is called",
+            poll_ms: 10_000,
+            rules: plain,
+            run: |s| {
+                s.has_sidekiq();
+                s.string(ENTERPRISE, JOB, 600_000);
+                s.listed_for(200, &["web-1:42:aabbccddeeff"]);
+                let lock = s.lock();
+                assert_eq!(lock.liveness, Some(Liveness::Unlisted));
+                assert!(lock.lost_seconds.is_some() && lock.remaining_seconds.unwrap() > 300.0);
+            },
+            raises: &[],
+        },
+        Case {
+            name: "and where the config says that such locks are released",
+            poll_ms: 10_000,
+            rules: || LockRules { ends_by_expiry: Some(false), ..plain() },
+            run: |s| {
+                s.has_sidekiq();
+                s.string(ENTERPRISE, JOB, 600_000);
+                s.listed_for(50, &["web-1:42:aabbccddeeff", JOB]);
+                s.listed_for(150, &["web-1:42:aabbccddeeff"]);
+                s.advance(500_000);
+                assert_eq!(s.lock().held, Some(false));
+            },
+            raises: &[Signal::HolderStale],
+        },
+        Case {
+            name: "a release that can never succeed, by a holder that lives",
             poll_ms: 2_000,
             rules: limited,
             run: |s| {
+                s.process = Some(running(7, 0));
                 s.string("lock", TOKEN, None);
+                s.index(&[(TOKEN, Some("web-1"))]);
                 s.advance(700_000);
+                assert_eq!(s.lock().liveness, Some(Liveness::Alive));
+                assert_eq!(s.signal(Signal::HolderStale), Some(false), "no orphan");
             },
             raises: &[Signal::LeaseWithoutTtl, Signal::HeldTooLong],
         },
@@ -151,12 +211,15 @@ fn holders_that_are_gone_or_hang() {
 /// redis-py's `uuid1().hex`.
 const TOKEN: &str = "86bb5074ebf111f1930402fc00000001";
 
+const UNIQUE: &str = "uniquejobs:0123456789abcdef0123456789abcdef:RUN:LOCKED";
+const ENTERPRISE: &str = "unique:0123456789abcdef0123456789abcdef01234567";
+const JOB: &str = "b4a577edbccf1d805744efa9";
+
 fn token(n: u32) -> String {
     format!("{n:08x}ebf111f1930402fc00000001")
 }
 
 fn unique_job(s: &mut Sim, ms: u64) {
-    let key = "uniquejobs:0123456789abcdef0123456789abcdef:RUN:LOCKED";
-    s.hash(key, &[("b4a577edbccf1d805744efa9", "1604063413.6")], None);
+    s.hash(UNIQUE, &[(JOB, "1604063413.6")], None);
     s.advance(ms);
 }

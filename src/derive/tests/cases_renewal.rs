@@ -71,6 +71,24 @@ fn renewals_that_stop() {
             raises: &[Signal::RenewalOverdue],
         },
         Case {
+            name: "a loop that is blocked from the first renewal on, as it was captured",
+            poll_ms: 500,
+            rules: matched,
+            run: |s| {
+                let key = "bull:paint:1:lock";
+                s.string(key, format!("{UUID}:1"), 4_000);
+                // By half of the lease it should have renewed; a quarter of it is left.
+                let took = s.until_up(Signal::RenewalOverdue, 4_000, 10, |_| {});
+                assert!((2_950..3_100).contains(&took), "{took}");
+                s.advance(4_100 - took);
+                assert_eq!(s.lock().held, Some(false));
+                s.string(key, format!("{OTHER}:2"), 4_000);
+                s.advance(1_400);
+                assert_eq!(s.ends(Evidence::Lapsed), 1);
+            },
+            raises: &[Signal::RenewalOverdue],
+        },
+        Case {
             name: "a renew thread that ended at its first exception",
             poll_ms: 2_000,
             rules: matched,
@@ -115,6 +133,26 @@ fn renewals_that_stop() {
                 }
             },
             raises: &[Signal::RenewalOverdue, Signal::LeaseLapsesInUse],
+        },
+        Case {
+            name: "the same where nothing says whose locks these are",
+            poll_ms: 2_000,
+            rules: matched,
+            run: |s| {
+                for k in 0..20 {
+                    let token = format!("0e7cd1f1-6b3c-4a41-9d4a-0c9a7d2a9f{k:02}");
+                    s.string("redlock:job", token, 120_000);
+                    // Taken at once it is renewed; taken from somebody it never is.
+                    if k < 10 {
+                        s.renew_each(60_000, 120_000, 3);
+                        s.vanish();
+                        s.advance(9_000);
+                    } else {
+                        s.advance(120_100);
+                    }
+                }
+            },
+            raises: &[Signal::LeaseLapsesInUse],
         },
         Case {
             name: "work that is longer than a lease that nobody renews",

@@ -65,7 +65,7 @@ fn flush_restart_and_eviction_are_told_apart() {
     s.run_id += 1;
     s.connection += 1;
     s.advance(2_000);
-    assert_eq!(s.ends(Evidence::Failover) + s.ends(Evidence::Unknown), 1);
+    assert_eq!((s.ends(Evidence::Failover), s.ends(Evidence::Unknown)), (1, 0));
 
     s.acquire("w:3", 10_000);
     s.advance(1_200);

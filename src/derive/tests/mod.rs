@@ -1,5 +1,6 @@
 //! Verdicts on invented time: what must rise, what must stay quiet, and what each end is called.
 
+mod adversary;
 mod any_value;
 mod cases;
 mod cases_controls;
@@ -7,11 +8,13 @@ mod cases_expiry;
 mod cases_gone;
 mod cases_keys;
 mod cases_renewal;
+mod cases_servers;
 mod clock_views;
 mod clocks;
 mod crowd;
 mod ends;
 mod facts;
+mod groups;
 mod listed;
 mod liveness;
 mod renewal;

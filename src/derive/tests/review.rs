@@ -222,7 +222,7 @@ fn a_stopped_worker_still_counts_with_new_rules() {
 }
 
 fn key(n: u32) -> (StoreId, KeyId) {
-    (StoreId(1), KeyId(n))
+    (StoreId(1), KeyId(n.into()))
 }
 
 fn owner(worker: &str, host: Option<&str>, pid: i32) -> Owner {

@@ -49,6 +49,10 @@ pub struct Sim {
     pub run_id: u64,
     pub flushes: u64,
     pub evicted: u64,
+    /// `maxmemory` and `maxmemory-policy`.
+    pub memory: (u64, &'static str),
+    /// The server's clock stands at this time.
+    pub stands_at: Option<i64>,
     /// Redis does not answer.
     pub is_down: bool,
     /// The exporter itself stands still.
@@ -64,6 +68,8 @@ pub struct Sim {
     pub token_pid: Option<i32>,
     rules: Arc<LockRules>,
     cached: Option<(String, u64, Arc<Decoded>)>,
+    /// Keys that were to stay watched.
+    pub kept: Vec<(StoreId, KeyId)>,
     /// Highest value every counter had; they must never fall.
     pub counters: Vec<u64>,
 }
@@ -114,10 +120,10 @@ pub fn held_by(token: &str) -> Decoded {
     Decoded { holders: vec![holding(token)], ..Decoded::nobody("string", Shape::Text) }
 }
 
-const STORE: StoreId = StoreId(1);
+pub const STORE: StoreId = StoreId(1);
 const KEY: KeyId = KeyId(0);
 
-fn node() -> NodeRef {
+pub fn node() -> NodeRef {
     NodeRef { store: STORE, addr: "redis:6379".into() }
 }
 
@@ -163,6 +169,8 @@ impl Sim {
             run_id: 1,
             flushes: 0,
             evicted: 0,
+            memory: (0, "noeviction"),
+            stands_at: None,
             is_down: false,
             is_asleep: false,
             beat_fails: false,
@@ -172,6 +180,7 @@ impl Sim {
             token_pid: None,
             rules: Arc::new(rules),
             cached: None,
+            kept: vec![],
             counters: vec![],
         };
         sim.announce();
@@ -196,6 +205,7 @@ impl Sim {
             lock: "lock".into(),
             rules: self.rules.clone(),
             with: None,
+            has_appeared: false,
         }));
         self.facts();
     }
@@ -205,7 +215,7 @@ impl Sim {
     }
 
     pub fn server_ms(&self) -> i64 {
-        self.ms as i64 + self.offset_ms
+        self.stands_at.unwrap_or(self.ms as i64 + self.offset_ms)
     }
 
     pub fn span(&self) -> Span {
@@ -215,6 +225,7 @@ impl Sim {
     pub fn step(&mut self, o: Observation) {
         let mut fx = Effects::default();
         self.state.step(&o, &mut fx);
+        self.kept.extend(fx.keep);
         for w in fx.wanted {
             let at = match &w {
                 Wanted::Key { at, .. } | Wanted::Look { at, .. } => at.0.div_ceil(1_000_000),
@@ -378,13 +389,14 @@ impl Sim {
                 store: STORE,
                 key: KEY,
                 span: Span { sent, done: sent.plus(Duration::from_micros(500)) },
-                time: ServerTime::from_ms(self.server_ms()).plus_micros(1_300),
+                time: ServerTime::from_ms(self.server_ms())
+                    .plus_micros(if self.stands_at.is_none() { 1_300 } else { 0 }),
                 told: self.beside.clone(),
             })));
         }
     }
 
-    fn batch(&mut self, read: KeyRead) {
+    pub fn batch(&mut self, read: KeyRead) {
         self.step(Observation::Batch(BatchRead {
             node: node(),
             connection: self.connection,
@@ -399,7 +411,7 @@ impl Sim {
     /// So many other locks of the same entry were held once each, for leases of this length.
     pub fn siblings(&mut self, count: u32, lease_ms: i64) {
         for n in 1..=count {
-            let (key, lock) = (KeyId(n), Arc::from(format!("sibling-{n}")));
+            let (key, lock) = (KeyId(n.into()), Arc::from(format!("sibling-{n}")));
             self.step(Observation::KeyWatched(KeyWatched {
                 store: STORE,
                 key,
@@ -407,6 +419,7 @@ impl Sim {
                 lock,
                 rules: self.rules.clone(),
                 with: None,
+                has_appeared: false,
             }));
             let until = Expiry::At(ServerTime::from_ms(self.server_ms() + 500 + lease_ms));
             let held = Found::Present { value: Arc::new(held_by("sibling")), expiry: until };
@@ -508,7 +521,7 @@ impl Sim {
                 sent: self.span().done,
                 done: self.span().done.plus(Duration::from_millis(1)),
             },
-            time: Some(ServerTime::from_ms(self.server_ms() + 1)),
+            time: Some(ServerTime::from_ms(self.server_ms() + i64::from(self.stands_at.is_none()))),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -523,8 +536,8 @@ impl Sim {
             connected_replicas: Some(0),
             min_replicas_to_write: None,
             aof: Some(false),
-            maxmemory: Some(0),
-            maxmemory_policy: Some("noeviction".into()),
+            maxmemory: Some(self.memory.0),
+            maxmemory_policy: Some(self.memory.1.into()),
             evicted_keys: Some(self.evicted),
             expired_keys: Some(0),
             connections_received: Some(1),

@@ -45,11 +45,11 @@ impl World {
     }
 
     /// The lock's keys, numbered from here.
-    fn announce(&mut self, first: u32) {
+    fn announce(&mut self, first: u64) {
         let at = self.now();
         self.step(Observation::StoreStarted { store: STORE, name: "main".into(), at });
         let rules = Arc::new(rules());
-        for i in 0..self.keys.len() as u32 {
+        for i in 0..self.keys.len() as u64 {
             self.step(Observation::KeyWatched(KeyWatched {
                 store: STORE,
                 key: KeyId(first + i),
@@ -57,6 +57,7 @@ impl World {
                 lock: "lock".into(),
                 rules: rules.clone(),
                 with: (i > 0).then_some(KeyId(first)),
+                has_appeared: false,
             }));
         }
     }
@@ -83,7 +84,7 @@ impl World {
                 Hidden => Found::Unreadable(Unreadable::Permission),
                 _ => Found::Absent,
             };
-            KeyRead { key: KeyId(i as u32), found }
+            KeyRead { key: KeyId(i as u64), found }
         });
         let batch = BatchRead {
             node: NodeRef { store: STORE, addr: "h:1".into() },
@@ -226,7 +227,7 @@ fn all_its_keys_are_read_when_one_read_is_wanted_and_a_reload_keeps_what_is_know
     world.poll(&[Free; 3]);
     // Its end is nearer than the next poll.
     world.poll(&[By("a:1", 1_002_700); 3]);
-    let mut keys: Vec<u32> = world
+    let mut keys: Vec<u64> = world
         .wanted
         .iter()
         .filter_map(|w| match w {

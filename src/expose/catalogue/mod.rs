@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod exporter;
+pub mod group;
 pub mod host;
 pub mod lock;
 pub mod reference;
@@ -117,6 +118,7 @@ pub const SECTIONS: &[(&str, &[Entry])] = &[
     ("Signals", lock::SIGNALS),
     ("Stores and their nodes", store::STORES),
     ("Locks", lock::LOCKS),
+    ("Groups of locks", group::GROUPS),
     ("Workers", worker::WORKERS),
     ("Workers on the exporter's host", host::HOST),
     ("Clocks", clock::CLOCKS),

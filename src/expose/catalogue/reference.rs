@@ -8,7 +8,10 @@ use super::{Entry, SECTIONS};
 const OPENING: &str = "# Metrics\n\n\
     Generated from the catalogue in `src/expose/catalogue`; a test keeps it so, and `UPDATE=1 cargo test --lib reference`\n\
     writes it anew. Per-lock and per-worker families of tier `full` exist only with `series: full`. Ages are as of the\n\
-    snapshot, at most one poll old.\n";
+    snapshot, at most one poll old.\n\n\
+    A lock of a group (`group: true`) has series only while it is among the first `group_top` that need a look. Its counters\n\
+    begin with what they had come to without series, so that `rate()` and `increase()` over them are too low and never too\n\
+    high; those over `dlock_group_*_total` are complete.\n";
 
 /// The whole reference.
 pub fn markdown() -> String {

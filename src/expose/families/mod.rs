@@ -3,6 +3,7 @@
 
 mod clock;
 mod exporter;
+mod group;
 mod host;
 mod lock;
 mod resources;
@@ -21,6 +22,9 @@ pub fn collect(view: &View, own: &SelfFacts) -> Vec<MetricFamily> {
     exporter::add(&mut sheet, view, own);
     for store in &view.stores {
         store::add(&mut sheet, store);
+        for group in &store.groups {
+            group::add(&mut sheet, store, group);
+        }
         // A store whose locks were not read lately has no series of them, whatever each lock says.
         if store.fresh {
             for lock in &store.locks {

@@ -1,6 +1,7 @@
 //! The JSON documents of the API; `api.md` describes them field by field. Never a raw owner token: the view has none.
 
 mod clock;
+mod group;
 mod holder;
 mod host;
 mod lock;
@@ -10,10 +11,14 @@ mod worker;
 
 use serde::Serialize;
 
+pub use self::group::{MOST, OneGroup, PAGE, one_group};
+
 use self::clock::{Clock, NodeClock, Steps};
+use self::group::{Group, describe_groups};
 use self::lock::{Lock, describe};
 use self::store::{Store, describe_store};
 use self::worker::{Roster, WholeWorker, Worker, describe_whole_worker, describe_worker};
+use crate::expose::standing;
 use crate::view::View;
 
 /// `/api/v1/locks`.
@@ -22,6 +27,7 @@ pub struct Document<'a> {
     generation: u64,
     taken: f64,
     locks: Vec<Lock<'a>>,
+    groups: Vec<Group<'a>>,
     stores: Vec<Store<'a>>,
     workers: Vec<Worker<'a>>,
 }
@@ -68,8 +74,10 @@ pub fn document(view: &View) -> Document<'_> {
             .stores
             .iter()
             .flat_map(|store| store.locks.iter().map(move |lock| (store, lock)))
+            .filter(|(_, lock)| standing::is_listed(lock))
             .map(|(store, lock)| describe(store, lock, &roster))
             .collect(),
+        groups: describe_groups(view),
         stores: view.stores.iter().map(describe_store).collect(),
         workers: view.workers.iter().map(describe_worker).collect(),
     }

@@ -69,11 +69,13 @@ fn lock() -> impl Strategy<Value = LockView> {
     );
     let by_replica = vec((name(), any::<f64>(), any::<f64>()), 0..3);
     let source = option::of(word(LeaseSource::ALL));
-    let what = (name(), option::of(tier()), any::<bool>(), source, by_replica);
+    let group = option::of((name(), option::of(0_usize..3)));
+    let what = (name(), option::of(tier()), any::<bool>(), source, by_replica, group);
     (numbers, words, who, what).prop_map(|(n, words, who, what)| {
         let (signals, rises, ends, expired_under_holder, divergences, coverage_lost) = words;
         let (holders, previous, liveness, held) = who;
-        let (name, tier, fresh, lease_source, remaining_by_replica) = what;
+        let (name, tier, fresh, lease_source, remaining_by_replica, group) = what;
+        let (group, look) = group.map_or((None, None), |(group, look)| (Some(group), look));
         LockView {
             remaining_by_replica,
             key: name.clone(),
@@ -81,6 +83,8 @@ fn lock() -> impl Strategy<Value = LockView> {
             format: "string",
             also_fits: Vec::new(),
             lease_source,
+            group,
+            look,
             tier,
             fresh,
             held,

@@ -71,6 +71,13 @@ fn a_store_that_was_not_read_keeps_its_nodes_and_counters_only() {
     assert_eq!(
         shown.families_with("store", "spare"),
         [
+            "dlock_group_acquisitions_total",
+            "dlock_group_lease_ends_total",
+            "dlock_group_lease_expired_under_holder_total",
+            "dlock_group_lease_late_renewals_total",
+            "dlock_group_lease_renewals_after_lost_liveness_total",
+            "dlock_group_lease_renewals_total",
+            "dlock_group_signal_rises_total",
             "dlock_locks_dropped",
             "dlock_store_failovers_total",
             "dlock_store_lease_ends_total",

@@ -127,4 +127,13 @@ fn a_multi_lock_is_a_group_of_values() {
     );
     assert_eq!(hash("multi", &all[..1], &auto()).format, "unknown", "without its expiry");
     assert_eq!(hash("multi", &all[1..], &auto()).format, "unknown", "an expiry of nobody");
+    // One value for ever makes it for ever, wherever it stands; what is no time makes it nobody's.
+    for (of, text) in [(1, "922337203685477000"), (6, "inf"), (6, "1e300")] {
+        let mut odd = all.clone();
+        odd[of].1 = text;
+        assert_eq!(hash("multi", &odd, &auto()).holders[1].until, None, "{text}");
+    }
+    let mut odd = all.clone();
+    odd[1].1 = "nan";
+    assert_eq!(hash("multi", &odd, &auto()).format, "unknown");
 }

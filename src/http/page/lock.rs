@@ -16,7 +16,8 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, now: Mono) -> String {
     let (store, lock) = (&row.store.name, &row.lock.name);
     let name = format!("{store}/{lock}");
     let json = format!(
-        "{BACK} <a href=\"/api/v1/locks/{}/{}\">JSON of this lock</a>",
+        "{BACK} {}<a href=\"/api/v1/locks/{}/{}\">JSON of this lock</a>",
+        group(row),
         segment(store),
         segment(lock)
     );
@@ -31,6 +32,14 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, now: Mono) -> String {
     details::lists(&mut out, row, snapshot.view());
     transitions(&mut out, row, snapshot.view().taken_wall);
     frame::close(out)
+}
+
+/// A link to the page of its group.
+fn group(row: &Row<'_>) -> String {
+    row.lock.group.as_ref().map_or_else(String::new, |group| {
+        let (store, name) = (segment(&row.store.name), segment(group));
+        format!("<a href=\"/groups/{store}/{name}\">its group</a> ")
+    })
 }
 
 /// The page for a name that no lock has.

@@ -1,4 +1,4 @@
-//! The status page and a page for each lock: plain HTML that works without scripts, reloads itself, and shows first what
+//! The status page and a page for each lock and each group of locks: plain HTML that works without scripts, reloads itself, and shows first what
 //! needs a look. It prints the snapshot's verdicts in words and makes none.
 
 /// Writes formatted text to a `String`, which cannot fail.
@@ -15,6 +15,7 @@ mod details;
 mod escape;
 mod facts;
 mod frame;
+mod groups;
 mod lock;
 mod row;
 mod stalls;
@@ -27,7 +28,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
@@ -35,6 +36,7 @@ use axum::http::header::{
 use axum::response::{IntoResponse, Response};
 
 use super::body::counted;
+use super::part::Part;
 use super::shared::{Shared, busy};
 use crate::clock;
 
@@ -62,6 +64,24 @@ pub async fn lock(
     answer(&shared, move || match row::find(snapshot.view(), &store, &name) {
         Some(row) => (StatusCode::OK, lock::render(&snapshot, &row, clock::mono())),
         None => (StatusCode::NOT_FOUND, lock::unknown(&snapshot, &store, &name, clock::mono())),
+    })
+    .await
+}
+
+/// The page of one group; 404 and a page that says so if there is none of that name.
+pub async fn group(
+    State(shared): State<Shared>,
+    Path((store, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let (rows, most) = groups::ROWS;
+    let Some(part) = Part::of(query.as_deref(), rows, most) else {
+        return (StatusCode::BAD_REQUEST, "offset and limit are whole numbers.\n").into_response();
+    };
+    let snapshot = shared.app.snapshot.load_full();
+    answer(&shared, move || match groups::find(snapshot.view(), &store, &name) {
+        Some(found) => (StatusCode::OK, groups::render(&snapshot, found, part, clock::mono())),
+        None => (StatusCode::NOT_FOUND, groups::unknown(&snapshot, clock::mono())),
     })
     .await
 }

@@ -16,7 +16,8 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(store: &'a StoreView, lock: &'a LockView) -> Self {
+    /// A lock of a store.
+    pub fn new(store: &'a StoreView, lock: &'a LockView) -> Self {
         let raised = standing::raised(store, lock).collect();
         Self { store, lock, fresh: standing::is_fresh(store, lock), raised }
     }

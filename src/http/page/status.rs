@@ -1,10 +1,10 @@
-//! The status page: locks that need a look, then the others, then workers on this host, stores and clocks.
+//! The status page: locks that need a look, groups of locks, then the other locks, then workers on this host, stores and clocks.
 
-use super::escape::Escaped;
+use super::escape::{Broken, Escaped};
 use super::frame::UNKNOWN;
 use super::row::{self, Row};
-use super::{attention, clocks, facts, frame, stores, words, workers};
-use crate::expose::Rendered;
+use super::{attention, clocks, facts, frame, groups, stores, words, workers};
+use crate::expose::{Rendered, standing};
 use crate::observe::Mono;
 
 /// Locks shown at most in each table; whoever has more looks at the API or in Prometheus.
@@ -17,8 +17,10 @@ const COLUMNS: [&str; 7] =
 pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     let view = snapshot.view();
     let rows = row::all(view);
+    // The locks of a group are on its own page, but for the first that need a look.
     let (mut flagged, calm): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
-        rows.iter().partition(|r| !r.raised.is_empty());
+        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| !r.raised.is_empty());
+    let calm: Vec<&Row<'_>> = calm.into_iter().filter(|r| r.lock.group.is_none()).collect();
     // Signals are in the order of danger, so that comparing the lists puts the worst lock first.
     flagged.sort_by(|a, b| a.raised.cmp(&b.raised));
 
@@ -29,13 +31,17 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     );
     let mut out = frame::open(snapshot, now, "dlock_exporter", "dlock_exporter", &links);
     if flagged.is_empty() {
-        all_is_calm(&mut out, &calm);
+        all_is_calm(&mut out, &rows);
     } else {
         put!(out, "<h2>Needs a look <small>{}</small></h2>\n", flagged.len());
         attention::table(&mut out, flagged.get(..ROWS).unwrap_or(&flagged));
         more(&mut out, flagged.len());
     }
-    others(&mut out, &calm, flagged.len());
+    groups::section(&mut out, &view.stores);
+    let has_groups = view.stores.iter().any(|s| !s.groups.is_empty());
+    let title = if has_groups { "All locks outside of groups" } else { "All locks" };
+    let above = flagged.iter().filter(|r| r.lock.group.is_none()).count();
+    others(&mut out, title, &calm, above);
     workers::section(&mut out, &view.workers);
     stores::list(&mut out, &view.stores);
     clocks::section(&mut out, view);
@@ -43,7 +49,11 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
 }
 
 /// Nothing is wrong only as far as it is known: what was not read lately is not calm.
-fn all_is_calm(out: &mut String, locks: &[&Row<'_>]) {
+fn all_is_calm(out: &mut String, locks: &[Row<'_>]) {
+    if locks.iter().any(|r| !r.raised.is_empty()) {
+        out.push_str("<p class=\"bad\">Locks of a group need a look; see there.</p>\n");
+        return;
+    }
     let unknown = locks.iter().filter(|r| !r.fresh).count() as u64;
     match (locks.len(), unknown) {
         (0, _) => out.push_str("<p>No lock is known yet.</p>\n"),
@@ -59,11 +69,11 @@ fn all_is_calm(out: &mut String, locks: &[&Row<'_>]) {
     }
 }
 
-fn others(out: &mut String, locks: &[&Row<'_>], above: usize) {
+fn others(out: &mut String, title: &str, locks: &[&Row<'_>], above: usize) {
     if locks.is_empty() && above == 0 {
         return;
     }
-    put!(out, "<h2>All locks <small>{}", locks.len() + above);
+    put!(out, "<h2>{title} <small>{}", locks.len() + above);
     match (above, locks.len()) {
         (0, _) => {}
         (_, 0) => put!(out, ", all of them above"),
@@ -73,18 +83,23 @@ fn others(out: &mut String, locks: &[&Row<'_>], above: usize) {
     if locks.is_empty() {
         return;
     }
+    table(out, locks.iter().copied().take(ROWS));
+    more(out, locks.len());
+}
+
+/// The table of these locks.
+pub fn table<'a, 'b: 'a>(out: &mut String, rows: impl Iterator<Item = &'a Row<'b>>) {
     facts::table(out, &COLUMNS);
-    for row in locks.iter().take(ROWS) {
+    for row in rows {
         other(out, row);
     }
     out.push_str("</tbody></table>\n");
-    more(out, locks.len());
 }
 
 fn other(out: &mut String, row: &Row<'_>) {
     out.push_str("<tr>");
     facts::cell(out, "Lock", &facts::link(row));
-    facts::cell(out, "State", &facts::state(row));
+    facts::cell(out, "State", &state(row));
     facts::cell(out, "Holder", &facts::holders(row));
     let liveness = row.now(row.lock.liveness).map_or(UNKNOWN, words::liveness);
     facts::cell(out, "Liveness", liveness);
@@ -92,6 +107,15 @@ fn other(out: &mut String, row: &Row<'_>) {
     facts::cell(out, "Renewed", &facts::renewed(row));
     facts::cell(out, "Cannot be judged", &facts::blind(row.lock));
     out.push_str("</tr>\n");
+}
+
+/// Held or free, and the signals that are up: those of a group's locks are in one table with the others.
+fn state(row: &Row<'_>) -> String {
+    let mut out = facts::state(row);
+    for signal in &row.raised {
+        put!(out, "<div class=\"down\"><code>{}</code></div>", Broken(&words::metric(*signal)));
+    }
+    out
 }
 
 fn more(out: &mut String, rows: usize) {

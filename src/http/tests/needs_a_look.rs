@@ -63,7 +63,7 @@ async fn a_flagged_lock_is_not_repeated_and_the_count_says_so() {
     let page = page(Setup::example()).await;
     let (_, others) = page.split_once("All locks").unwrap();
     assert!(!others.contains("<b>orders</b>") && others.contains("<b>nightly</b>"));
-    assert!(others.starts_with(" <small>6, 3 of them above"), "{others}");
+    assert!(others.starts_with(" outside of groups <small>6, 3 of them above"), "{others}");
 }
 
 #[tokio::test]

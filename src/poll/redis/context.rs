@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::messages::{Report, Request};
-use crate::config::Store;
+use crate::config::{LockRules, Store};
 use crate::observe::node::FailReason;
 use crate::observe::{Mono, StoreId};
 use crate::poll::Out;
@@ -18,6 +18,33 @@ pub struct Settings {
     pub poll_interval: Duration,
     /// How long a key that a pattern found may be away before it is forgotten.
     pub retain: Duration,
+}
+
+/// Polls for which a key of a group may be away: as long as what was settled of it may wait for evidence, and a lock that is
+/// taken again at once counts as the same.
+const BRIEF_POLLS: u32 = 4;
+/// The same for short intervals.
+const BRIEF: Duration = Duration::from_secs(5);
+
+impl Settings {
+    /// How long a key that a pattern found may be away. Locks of a group are short-lived: there are always new ones, and
+    /// those that went are only counted.
+    pub fn patience(&self, rules: &LockRules) -> Duration {
+        match rules.group {
+            Some(_) => self.brief(),
+            None => self.retain,
+        }
+    }
+
+    /// How often a key of a group that needs a look is told to have gone until it has been away as long as any other may.
+    pub fn keeps(&self) -> u32 {
+        let times = self.retain.as_nanos() / self.brief().as_nanos().max(1);
+        u32::try_from(times).unwrap_or(u32::MAX)
+    }
+
+    fn brief(&self) -> Duration {
+        (self.poll_interval * BRIEF_POLLS).max(BRIEF).min(self.retain)
+    }
 }
 
 /// What all pollers of a store share.

@@ -2,19 +2,19 @@
 //! that SCAN found come and go. Must stay bounded whatever the server holds: each pattern has its `max_locks`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use super::dropped::{Dropped, Reason};
 use super::glob;
-use crate::config::{LockConfig, LockKeys, LockRules, NameTemplate, Pattern};
+use super::kept::Kept;
+use super::naming::lock_name;
+use crate::config::{LockConfig, LockKeys, LockRules};
 use crate::format;
 use crate::observe::lock::KeyWatched;
 use crate::observe::{KeyId, Observation, StoreId, label};
 
 /// Longest key that a pattern may bring; keys travel in every request.
 const MAX_KEY: usize = 4096;
-/// Dropped keys that are told apart; beyond it each sighting counts.
-const MAX_TOLD_APART: usize = 1 << 16;
 
 /// A watched key, as the pollers of all nodes share it.
 #[derive(Debug)]
@@ -36,13 +36,6 @@ pub struct WatchedKey {
 /// All watched keys at one time, by rising number.
 pub type KeyList = Arc<Vec<Arc<WatchedKey>>>;
 
-/// Why a key is not watched.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Reason {
-    MaxLocks,
-    DuplicateName,
-}
-
 /// The registry.
 pub struct Keys {
     store: StoreId,
@@ -52,16 +45,20 @@ pub struct Keys {
     names: HashSet<Arc<str>>,
     /// Watched keys of each entry.
     counts: Vec<usize>,
-    next: u32,
-    hasher: RandomState,
-    dropped: HashSet<(u64, Reason)>,
-    overflow: u64,
-    told: Option<Vec<(&'static str, u64)>>,
+    next: u64,
+    dropped: Dropped,
+    /// All patterns were scanned once.
+    has_scanned: bool,
+    kept: Kept,
+    /// Told to have gone so often in a row, a kept key is forgotten all the same.
+    keeps: u32,
+    /// Keys that gave way to others, until that is told.
+    gave_way: Vec<Observation>,
 }
 
 impl Keys {
     /// The configured keys of a store, and what is to be told of them.
-    pub fn new(store: StoreId, entries: &[LockConfig]) -> (Self, Vec<Observation>) {
+    pub fn new(store: StoreId, entries: &[LockConfig], keeps: u32) -> (Self, Vec<Observation>) {
         let mut keys = Self {
             store,
             entries: entries.to_vec(),
@@ -70,10 +67,11 @@ impl Keys {
             names: HashSet::new(),
             counts: vec![0; entries.len()],
             next: 0,
-            hasher: RandomState::new(),
-            dropped: HashSet::new(),
-            overflow: 0,
-            told: None,
+            dropped: Dropped::new(),
+            has_scanned: false,
+            kept: Kept::default(),
+            keeps,
+            gave_way: Vec::new(),
         };
         let mut told = Vec::new();
         for (entry, config) in entries.iter().enumerate() {
@@ -86,7 +84,7 @@ impl Keys {
             if is_new && !keys.names.contains(name) {
                 told.extend(keys.watch_all(entry, own, name));
             } else {
-                own.iter().for_each(|key| keys.drop_key(key, Reason::DuplicateName));
+                own.iter().for_each(|key| keys.dropped.add(key, Reason::DuplicateName));
             }
         }
         told.extend(keys.tell_dropped());
@@ -105,7 +103,13 @@ impl Keys {
     /// A key that SCAN saw; watched from now on if it is new, is a lock of some entry and fits.
     pub fn offer(&mut self, key: &[u8]) -> Option<Observation> {
         // What a library keeps beside a lock is no lock, and is not missed; who names its key wants it all the same.
-        if self.by_key.contains_key(key) || format::is_companion(key) {
+        if let Some(id) = self.by_key.get(key) {
+            if let Some(known) = self.watched.get(id) {
+                self.kept.is_there(known.entry, *id);
+            }
+            return None;
+        }
+        if format::is_companion(key) {
             return None;
         }
         let (entry, name, max_locks) = self.entries.iter().enumerate().find_map(|(i, e)| {
@@ -119,30 +123,62 @@ impl Keys {
         })?;
         // First, because a higher limit would not help it; and else the reason would change once the limit is reached.
         if self.names.contains(name.as_str()) {
-            self.drop_key(key, Reason::DuplicateName);
+            self.dropped.add(key, Reason::DuplicateName);
             return None;
         }
-        if key.len() > MAX_KEY || self.counts.get(entry).is_none_or(|n| *n >= max_locks) {
-            self.drop_key(key, Reason::MaxLocks);
+        if key.len() > MAX_KEY || !self.make_room(entry, max_locks) {
+            self.dropped.add(key, Reason::MaxLocks);
             return None;
         }
         self.watch(entry, key, name.into(), true, None)
     }
 
+    /// Whether an entry may have one more key; if need be, one that has gone and was kept is forgotten for it.
+    fn make_room(&mut self, entry: usize, max_locks: usize) -> bool {
+        let is_full = |counts: &[usize]| counts.get(entry).is_none_or(|n| *n >= max_locks);
+        if is_full(&self.counts)
+            && let Some(id) = self.kept.give_way(entry)
+        {
+            let forgotten = self.remove(id);
+            self.gave_way.extend(forgotten);
+        }
+        !is_full(&self.counts)
+    }
+
+    /// What has to be told of keys that gave way to those that were offered since the last call.
+    pub fn take_gave_way(&mut self) -> Vec<Observation> {
+        std::mem::take(&mut self.gave_way)
+    }
+
+    /// A key of a group is to stay watched for a while should it go.
+    pub fn keep(&mut self, id: KeyId) {
+        if let Some(key) = self.watched.get(&id)
+            && let Some(group) = key.rules.group.as_ref().filter(|_| key.found)
+        {
+            self.kept.keep(key.entry, id, group.top);
+        }
+    }
+
     /// All patterns were scanned once; tells how many keys that brought beyond the watched, if the numbers changed.
     pub fn cycle_done(&mut self) -> Option<Observation> {
         let told = self.tell_dropped();
-        self.dropped.clear();
-        self.overflow = 0;
+        self.has_scanned = true;
+        self.dropped.turn();
         told
     }
 
     /// A key that SCAN had found was away long enough.
     pub fn forget(&mut self, id: KeyId) -> Option<Observation> {
-        if !self.watched.get(&id)?.found {
+        let key = self.watched.get(&id)?;
+        if !key.found || self.kept.stays(key.entry, id, self.keeps) {
             return None;
         }
+        self.remove(id)
+    }
+
+    fn remove(&mut self, id: KeyId) -> Option<Observation> {
         let key = self.watched.remove(&id)?;
+        self.kept.remove(key.entry, id);
         self.by_key.remove(&key.key);
         self.names.remove(&key.lock);
         if let Some(n) = self.counts.get_mut(key.entry) {
@@ -197,6 +233,8 @@ impl Keys {
         };
         self.watched.insert(id, Arc::new(watched));
         let key_text = label::text(key).into();
+        // What was left out before may have been there for long.
+        let has_appeared = found && self.has_scanned && !self.dropped.has(key);
         Some(Observation::KeyWatched(KeyWatched {
             store: self.store,
             key: id,
@@ -204,63 +242,14 @@ impl Keys {
             lock,
             rules,
             with,
+            has_appeared,
         }))
     }
 
-    fn drop_key(&mut self, key: &[u8], why: Reason) {
-        if self.dropped.len() < MAX_TOLD_APART {
-            self.dropped.insert((self.hasher.hash_one(key), why));
-        } else if why == Reason::MaxLocks {
-            self.overflow = self.overflow.saturating_add(1);
-        }
-    }
-
     fn tell_dropped(&mut self) -> Option<Observation> {
-        let count = |why| self.dropped.iter().filter(|(_, w)| *w == why).count() as u64;
-        let counts = vec![
-            ("duplicate_name", count(Reason::DuplicateName)),
-            ("max_locks", count(Reason::MaxLocks).saturating_add(self.overflow)),
-        ];
-        if self.told.as_ref() == Some(&counts) {
-            return None;
-        }
-        self.told = Some(counts.clone());
+        let counts = self.dropped.news()?;
         Some(Observation::KeysDropped { store: self.store, counts })
     }
-}
-
-/// The lock's name for a key: the template with what was captured, each piece made printable. `None` if the key does not
-/// match the capture.
-fn lock_name(template: &NameTemplate, capture: Option<&Pattern>, key: &[u8]) -> Option<String> {
-    let found = match capture {
-        Some(pattern) => Some(pattern.0.captures(key)?),
-        None => None,
-    };
-    let group = |name: &str| -> Option<&[u8]> {
-        let found = found.as_ref();
-        match name.parse::<usize>() {
-            Ok(0) => Some(key),
-            Ok(n) => found?.get(n).map(|m| m.as_bytes()),
-            Err(_) => found?.name(name).map(|m| m.as_bytes()),
-        }
-    };
-    let mut name = String::new();
-    let mut rest = template.0.as_str();
-    while let Some((before, after)) = rest.split_once('{') {
-        name.push_str(before);
-        match after.split_once('}') {
-            Some((place, after)) => {
-                name.push_str(&label::text(group(place).unwrap_or_default()));
-                rest = after;
-            }
-            None => {
-                name.push('{');
-                rest = after;
-            }
-        }
-    }
-    name.push_str(rest);
-    Some(if name.is_empty() { label::text(key) } else { name })
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub enum Report {
     Found(Vec<Vec<u8>>, bool),
     /// These were away for the whole retention.
     Gone(Vec<KeyId>),
+    /// These should stay watched for a while should they go.
+    Keep(Vec<KeyId>),
 }
 
 /// What of a node's facts its store goes by.

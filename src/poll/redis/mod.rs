@@ -1,7 +1,7 @@
 //! Redis and Valkey, read-only: one connection for each node, over which all keys are swept in small transactions and
 //! single reads are served in between.
 //!
-//! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`).
+//! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`, `naming`, `kept`).
 //! * `node`: connects and reconnects; `session`, `after`: what is done over a connection, and when.
 //! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `refusal`, `memory`: how keys are read.
 //! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
@@ -22,6 +22,7 @@ pub(in crate::poll) mod collection;
 mod conn;
 mod context;
 mod dial;
+mod dropped;
 mod facts;
 mod failure;
 mod glob;
@@ -29,10 +30,12 @@ mod groups;
 mod handshake;
 mod huge;
 mod info;
+mod kept;
 mod keys;
 mod member;
 mod memory;
 mod messages;
+mod naming;
 mod node;
 mod pace;
 mod pack;

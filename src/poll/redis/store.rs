@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::context::{Links, Settings};
-use super::messages::Request;
+use super::messages::{Report, Request};
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use super::supervisor::Supervisor;
 use crate::clock;
@@ -25,6 +25,7 @@ pub struct StoreHandle {
     links: watch::Receiver<Links>,
     /// How often somebody asked to try again what was refused.
     retries: Arc<AtomicU64>,
+    reports: mpsc::Sender<Report>,
 }
 
 /// Starts polling a store. Sends `StoreStarted` and its configured keys first. Must be called inside a tokio runtime.
@@ -32,9 +33,10 @@ pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> St
     let (stop, stopped) = watch::channel(false);
     let (link, links) = watch::channel(Links::default());
     let (reports, inbox) = mpsc::channel(64);
-    let supervisor = Supervisor::new(store.clone(), id, settings, out, (reports, inbox), link);
+    let inbox = (reports.clone(), inbox);
+    let supervisor = Supervisor::new(store.clone(), id, settings, out, inbox, link);
     tokio::spawn(supervisor.run(stopped));
-    StoreHandle { store, stop: Arc::new(stop), links, retries: Arc::default() }
+    StoreHandle { store, stop: Arc::new(stop), links, retries: Arc::default(), reports }
 }
 
 impl StoreHandle {
@@ -45,6 +47,12 @@ impl StoreHandle {
             // Full means that it is behind; the next sweep will tell.
             let _ = primary.try_send(Request::Read(keys, at));
         }
+    }
+
+    /// Keeps keys that a pattern found watched for a while should they go. Best effort, and asked for again as long as it is
+    /// wanted.
+    pub fn keep(&self, keys: Vec<KeyId>) {
+        let _ = self.reports.try_send(Report::Keep(keys));
     }
 
     /// Reads what all nodes say of themselves soon, without waiting for their sweeps.

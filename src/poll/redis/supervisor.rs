@@ -57,7 +57,7 @@ impl Supervisor {
         (reports, inbox): (mpsc::Sender<Report>, mpsc::Receiver<Report>),
         links: watch::Sender<Links>,
     ) -> Self {
-        let (keys, told) = Keys::new(id, &store.locks);
+        let (keys, told) = Keys::new(id, &store.locks, settings.keeps());
         let patterns = keys.patterns();
         let list = watch::Sender::new(keys.list());
         let epoch = clock::mono();
@@ -131,6 +131,9 @@ impl Supervisor {
                         self.send(watched).await?;
                     }
                 }
+                for forgotten in self.keys.take_gave_way() {
+                    self.send(forgotten).await?;
+                }
                 if changed {
                     self.list.send_replace(self.keys.list());
                 }
@@ -139,13 +142,18 @@ impl Supervisor {
                 }
             }
             Report::Gone(ids) => {
+                let mut changed = false;
                 for id in ids {
                     if let Some(forgotten) = self.keys.forget(id) {
+                        changed = true;
                         self.send(forgotten).await?;
                     }
                 }
-                self.list.send_replace(self.keys.list());
+                if changed {
+                    self.list.send_replace(self.keys.list());
+                }
             }
+            Report::Keep(ids) => ids.into_iter().for_each(|id| self.keys.keep(id)),
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::ability::{Abilities, RETRY_REFUSED};
 use super::batch::{self, Dialect, Form};
 use super::blame::{Blame, blame, is_refused};
 use super::conn::Conn;
+use super::context::Settings;
 use super::failure::Failure;
 use super::groups::Groups;
 use super::keys::KeyList;
@@ -36,7 +37,7 @@ pub struct Sweeper {
     /// Refused keys are tried again with the next sweep.
     retry_refused: bool,
     /// How long a found key may be away, and those that were away so long.
-    retain: Duration,
+    settings: Settings,
     gone: Vec<KeyId>,
     /// The server is out of memory; when a transaction was last tried in vain.
     pub(super) starved: Option<Mono>,
@@ -44,7 +45,7 @@ pub struct Sweeper {
 
 impl Sweeper {
     /// No keys yet.
-    pub fn new(node: NodeRef, retain: Duration) -> Self {
+    pub fn new(node: NodeRef, settings: Settings) -> Self {
         let dialect = Dialect { absolute: false, role: false, multi: true };
         Self {
             node,
@@ -55,7 +56,7 @@ impl Sweeper {
             moves: Vec::new(),
             expiries: Vec::new(),
             retry_refused: false,
-            retain,
+            settings,
             gone: Vec::new(),
             starved: None,
         }
@@ -210,7 +211,7 @@ impl Sweeper {
             if slot.denied.take().is_some() {
                 info!(key = %label::text(&slot.watched.key), node = %self.node.addr, "key can be read again");
             }
-            if slot.note_absence(&read, span, self.retain) {
+            if slot.note_absence(&read, span, self.settings.patience(&slot.watched.rules)) {
                 self.gone.push(key);
             }
             found.push(KeyRead { key, found: read });

@@ -62,7 +62,7 @@ impl NodeTask {
         scans: Arc<AtomicBool>,
     ) -> Self {
         let target = format!("{}/{}", context.store.name, node.addr).into();
-        let sweeper = Sweeper::new(node.clone(), context.settings.retain);
+        let sweeper = Sweeper::new(node.clone(), context.settings);
         let scan = Scan::new(context.patterns.clone(), context.settings.poll_interval);
         Self {
             context,

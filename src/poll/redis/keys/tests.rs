@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::{NameTemplate, Pattern};
 
 fn rules() -> Arc<LockRules> {
     Arc::new(LockRules::default())
@@ -13,6 +14,10 @@ fn many(name: &str, pattern: &str, capture: Option<&str>, max_locks: usize) -> L
     let name = NameTemplate(name.into());
     let keys = LockKeys::Matching { name, pattern: pattern.into(), capture, max_locks };
     LockConfig { keys, rules: rules() }
+}
+
+fn keys(entries: &[LockConfig]) -> Keys {
+    Keys::new(StoreId(0), entries, 3).0
 }
 
 fn name(told: &Option<Observation>) -> &str {
@@ -37,7 +42,7 @@ fn several_keys_of_one_lock_are_watched_under_one_name() {
     };
     let entries =
         [one("a", "x"), several("b", ["k1", "k2", "k3"]), several("c", ["k4", "k5", "x"])];
-    let (mut keys, told) = Keys::new(StoreId(4), &entries);
+    let (mut keys, told) = Keys::new(StoreId(4), &entries, 3);
     let watched: Vec<_> = told
         .iter()
         .filter_map(|o| match o {
@@ -60,7 +65,7 @@ fn several_keys_of_one_lock_are_watched_under_one_name() {
 #[test]
 fn configured_keys_are_there_from_the_start() {
     let (keys, told) =
-        Keys::new(StoreId(4), &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")]);
+        Keys::new(StoreId(4), &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")], 3);
     assert_eq!(keys.list().len(), 1);
     assert!(
         matches!(&told[0], Observation::KeyWatched(w) if w.store == StoreId(4) && &*w.key_text == "lock:a")
@@ -76,7 +81,7 @@ fn the_first_entry_that_matches_wins_and_names_are_made_from_captures() {
         many("{what}/{0}{9}", "lock:*", Some(r"^lock:(?P<what>\w+)"), 10),
         many("{0}", "[", None, 10),
     ];
-    let (mut keys, _) = Keys::new(StoreId(0), &entries);
+    let mut keys = keys(&entries);
     assert!(keys.offer(b"lock:job:0").is_none(), "configured already");
     assert_eq!(name(&keys.offer(b"lock:job:7")), "job-7");
     assert!(keys.offer(b"lock:job:7").is_none(), "known");
@@ -89,7 +94,7 @@ fn the_first_entry_that_matches_wins_and_names_are_made_from_captures() {
 
 #[test]
 fn what_does_not_fit_is_counted_once_a_cycle() {
-    let (mut keys, _) = Keys::new(StoreId(0), &[many("{1}", "l:*", Some("^l:(.)"), 2)]);
+    let mut keys = keys(&[many("{1}", "l:*", Some("^l:(.)"), 2)]);
     let first = keys.offer(b"l:a");
     assert_eq!(name(&first), "a");
     assert!(keys.offer(b"l:a2").is_none(), "same name");
@@ -106,7 +111,7 @@ fn what_does_not_fit_is_counted_once_a_cycle() {
 
 #[test]
 fn a_forgotten_key_makes_room_and_comes_back_under_a_new_number() {
-    let (mut keys, _) = Keys::new(StoreId(0), &[many("{0}", "*", None, 1), one("x", "x")]);
+    let mut keys = keys(&[many("{0}", "*", None, 1), one("x", "x")]);
     keys.offer(b"a");
     let id = keys.list()[1].id;
     assert!(keys.forget(KeyId(0)).is_none(), "a configured key stays");
@@ -118,7 +123,7 @@ fn a_forgotten_key_makes_room_and_comes_back_under_a_new_number() {
 
 #[test]
 fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
-    let (mut keys, _) = Keys::new(StoreId(0), &[many("{1}", "job:*", Some(r"^job:(\d)"), 1)]);
+    let mut keys = keys(&[many("{1}", "job:*", Some(r"^job:(\d)"), 1)]);
     assert_eq!(name(&keys.offer(b"job:1")), "1");
     assert!(keys.offer(b"job:1b").is_none());
     assert!(keys.offer(b"job:2").is_none());
@@ -131,10 +136,68 @@ fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
 #[test]
 fn what_belongs_to_a_lock_is_no_lock_unless_somebody_names_it() {
     let beside = "redisson_lock_token:{a}";
-    let (mut keys, _) = Keys::new(StoreId(0), &[one("named", beside), many("{0}", "*", None, 1)]);
+    let mut keys = keys(&[one("named", beside), many("{0}", "*", None, 1)]);
     assert_eq!(keys.list().len(), 1);
     assert!(keys.offer(b"redisson_lock_queue:{a}").is_none());
     assert_eq!(name(&keys.offer(b"a")), "a");
     assert!(keys.offer(b"redisson_lock_timeout:{a}").is_none());
     assert!(keys.cycle_done().is_none(), "nothing is missed");
+}
+
+fn grouped(pattern: &str, max_locks: usize, top: usize) -> LockConfig {
+    let group = Some(crate::config::Group { name: "g".into(), top });
+    let mut entry = many("{0}", pattern, None, max_locks);
+    entry.rules = Arc::new(LockRules { group, ..LockRules::default() });
+    entry
+}
+
+fn watched(told: Option<Observation>) -> KeyWatched {
+    match told {
+        Some(Observation::KeyWatched(w)) => w,
+        other => panic!("no key watched but {other:?}"),
+    }
+}
+
+#[test]
+fn a_key_is_new_in_the_store_if_a_whole_round_before_did_not_see_it() {
+    let mut keys = keys(&[many("{0}", "*", None, 2)]);
+    assert!(!watched(keys.offer(b"a")).has_appeared, "the first round");
+    keys.cycle_done();
+    let b = watched(keys.offer(b"b"));
+    assert!(b.has_appeared);
+    assert!(keys.offer(b"c").is_none(), "full");
+    keys.cycle_done();
+    keys.forget(b.key);
+    assert!(!watched(keys.offer(b"c")).has_appeared, "it was left out before");
+    keys.forget(keys.list()[0].id);
+    assert!(watched(keys.offer(b"d")).has_appeared, "others were left out, this one was not");
+}
+
+#[test]
+fn of_a_group_what_needs_a_look_stays_until_another_key_needs_the_room() {
+    let mut keys = keys(&[grouped("*", 3, 2)]);
+    let [a, b, c] = [b"a", b"b", b"c"].map(|key| watched(keys.offer(key)).key);
+    [a, b].iter().for_each(|id| keys.keep(*id));
+    assert!(keys.forget(c).is_some(), "nobody asked for it");
+    assert!((0..3).all(|_| keys.forget(a).is_none()), "as often as was said");
+    assert!(keys.forget(a).is_some());
+    assert!(keys.forget(b).is_none());
+    assert!(keys.offer(b"d").is_some() && keys.offer(b"e").is_some());
+    assert!(keys.take_gave_way().is_empty(), "there was room");
+    assert!(keys.offer(b"f").is_some());
+    let gave_way = keys.take_gave_way();
+    assert!(matches!(&gave_way[..], [Observation::KeyForgotten { key, .. }] if *key == b));
+    assert!(keys.offer(b"h").is_none(), "nothing that has gone is left");
+    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 0), ("max_locks", 1)]);
+}
+
+#[test]
+fn numbers_last_for_any_churn() {
+    let mut keys = keys(&[grouped("*", 3, 2)]);
+    keys.next = u64::from(u32::MAX);
+    for n in 0..5u8 {
+        let id = watched(keys.offer(&[n])).key;
+        assert!(keys.forget(id).is_some());
+    }
+    assert!(keys.list().is_empty() && keys.by_key.is_empty() && keys.names.is_empty());
 }

@@ -6,7 +6,7 @@ use crate::poll::redis::keys::Keys;
 fn slot() -> Slot {
     let rules = Arc::new(LockRules::default());
     let keys = LockKeys::One { name: "a".into(), key: b"a".to_vec() };
-    let (keys, _) = Keys::new(StoreId(0), &[LockConfig { keys, rules }]);
+    let (keys, _) = Keys::new(StoreId(0), &[LockConfig { keys, rules }], 1);
     Slot::new(keys.list()[0].clone())
 }
 
