@@ -97,15 +97,19 @@ workers:
     exporter.wait_for("dlock_lock_holder_info dlock_lease_ends dlock_holder_stale", SOON, |m| {
         held_by(m, "other")
             && m.is("dlock_holder_stale", LOCK, 0.0)
-            && m.is("dlock_lease_ends_total", &[LOCK, &[("evidence", "lapsed")]].concat(), 1.0)
+            && m.sum("dlock_lease_ends_total", LOCK) == 1.0
     });
     let m = exporter.metrics();
     let rises = |signal| m.sum("dlock_signal_rises_total", &[LOCK, &[("signal", signal)]].concat());
     assert_eq!((rises("holder_stale"), rises("renewal_after_lost_liveness")), (1.0, 0.0));
+    // That end is rightly unknown where a busy machine read the key too late for more.
     let stopped = [LOCK, &[("state", "stopped")]].concat();
-    assert!(m.is("dlock_lease_expired_under_holder_total", &stopped, 1.0));
-    let previous = [LOCK, &[("worker", WORKER), ("evidence", "lapsed")]].concat();
-    assert!(m.is("dlock_lock_previous_holder_info", &previous, 1.0));
+    let lapsed = m.sum("dlock_lease_ends_total", &[LOCK, &[("evidence", "lapsed")]].concat());
+    assert!(m.is("dlock_lease_expired_under_holder_total", &stopped, lapsed));
+    let previous = [LOCK, &[("worker", WORKER)]].concat();
+    let how = m.all("dlock_lock_previous_holder_info", &previous);
+    let how: Vec<_> = how.iter().map(|s| s.label("evidence")).collect();
+    assert_eq!(how, [if lapsed == 1.0 { "lapsed" } else { "unknown" }]);
     let told = exporter.get("/api/v1/locks/main/bull%3Awork%3Ajob%3Alock").body;
     assert!(told.contains("\"noted_stalled\""), "{told}");
     second.release("job");

@@ -55,7 +55,7 @@ function start(lease) {
   const work = (job, token) =>
     new Promise((resolve) => jobs.set(job.id, { token, finish: resolve }));
   const worker = new Worker('work', work, {
-    connection, name: WORKER, lockDuration: lease, stalledInterval: 1000, maxStalledCount: 5, concurrency: 8,
+    connection, name: WORKER, lockDuration: lease, stalledInterval: 500, maxStalledCount: 5, concurrency: 8, drainDelay: 1,
   });
   worker.on('error', (e) => console.error(e.message));
   return { queue, worker };
