@@ -37,6 +37,7 @@ mod jvm;
 mod layering;
 mod libraries;
 mod live_workers;
+mod named_by_host;
 mod outage;
 mod pipeline;
 mod processes;

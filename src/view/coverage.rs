@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::holder::Holder;
 use super::{Aspect, BlindReason, LockView, clock, host_coverage, lease_coverage, resources};
-use crate::config::{SeriesTier, WorkerGroup};
+use crate::config::{ProcessSource, SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
 use crate::derive::store::Store;
@@ -232,7 +232,10 @@ fn heartbeat(
 }
 
 fn process(worker: &Worker, group: &WorkerGroup, pid: Option<i32>) -> Option<BlindReason> {
-    group.process.as_ref()?;
+    if *group.process.as_ref()? == ProcessSource::FromHolder && pid.is_none() {
+        // Other tokens of the worker may name some.
+        return Some(BlindReason::OpaqueToken);
+    }
     let Some(processes) = worker.processes_of(pid, group) else {
         return Some(BlindReason::NoHistory);
     };
