@@ -25,6 +25,7 @@ mod failover;
 mod false_alarms;
 mod fencing;
 mod field_cases;
+mod finds_nothing;
 mod golden;
 mod groups;
 mod heartbeats;

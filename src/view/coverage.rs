@@ -102,7 +102,12 @@ pub(super) fn judge(
     if lock.unreadable.is_some() {
         return lost;
     }
-    for h in holders {
+    let is_missed = lock.missed_pointer().is_some();
+    if is_missed {
+        // Nothing is to be configured: there is a pointer, and it finds nobody.
+        lost.push((Aspect::Holder, BlindReason::Unsupported));
+    }
+    for h in holders.iter().filter(|_| !is_missed) {
         holder(state, lock, h, now, &mut lost);
     }
     for h in holders {
