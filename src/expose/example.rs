@@ -57,7 +57,8 @@ fn main_store() -> StoreView {
         free: 2,
         dropped: vec![("max_locks", 4), ("duplicate_name", 0)],
         workers_dropped: 0,
-        ownerless: 3,
+        ownerless: LeftOut { count: 3, examples: vec!["lock:config".into(), "lock:queue".into()] },
+        refused: LeftOut::default(),
         flagged: Signal::ALL.iter().map(|s| (*s, u64::from(*s == Signal::HolderStale))).collect(),
         blind: vec![(Aspect::Heartbeat, BlindReason::NotConfigured, 2)],
     }
