@@ -254,9 +254,11 @@ impl Lock {
 
     /// How many may hold it at once, of a semaphore: the config's word, else the format's.
     pub fn limit(&self) -> Option<u64> {
-        let by_format = match self.value.as_ref()?.sharing {
-            Sharing::Permits(limit) => limit,
-            _ => return None,
+        let by_format = match self.value.as_ref().map(|v| v.sharing) {
+            Some(Sharing::Permits(limit)) => limit,
+            // It was not seen held yet.
+            None => None,
+            Some(_) => return None,
         };
         self.rules.limit.or(by_format)
     }
