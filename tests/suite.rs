@@ -40,6 +40,7 @@ mod live_workers;
 mod outage;
 mod pipeline;
 mod processes;
+mod refused_keys;
 mod replicas;
 mod runbooks;
 mod several_keys;

@@ -5,7 +5,7 @@ use crate::config::{LockRules, TokenKind};
 use crate::observe::Decoded;
 use crate::observe::lock::{Endless, Shape};
 
-use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, value};
+use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, strangers, value};
 
 /// Decodes a value: by the declared format if there is one, else by the one that fits best.
 pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
@@ -15,8 +15,14 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
     let pointed = rules.owner_json.as_ref().map(|_| json::FORMAT.name);
     let declared = rules.format.as_deref().or(pointed);
     if let Some(format) = declared.and_then(|d| REGISTRY.iter().find(|f| f.name == d)) {
-        return ask(format, &Sight { is_declared: true, ..sight })
-            .map_or_else(|| misfit(format, raw), |(_, decoded)| decoded);
+        let sight = Sight { is_declared: true, ..sight };
+        let whole = ask(format, &sight).map(|(_, decoded)| decoded);
+        return whole
+            .or_else(|| {
+                let part = strangers::decode(&sight, [format].into_iter())?;
+                Some(Decoded { misfit: true, ..part })
+            })
+            .unwrap_or_else(|| misfit(format, raw));
     }
     let mut best: Option<(Fit, Decoded)> = None;
     for (fit, decoded) in REGISTRY.iter().filter_map(|f| ask(f, &sight)) {
@@ -26,7 +32,9 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
             _ => best = Some((fit, decoded)),
         }
     }
-    best.map_or_else(|| Decoded::nobody("unknown", shape_of(raw)), |(_, decoded)| decoded)
+    best.map(|(_, decoded)| decoded)
+        .or_else(|| strangers::decode(&sight, REGISTRY.iter()))
+        .unwrap_or_else(|| Decoded::nobody("unknown", shape_of(raw)))
 }
 
 /// A value that is none of the declared format's.
@@ -35,7 +43,7 @@ fn misfit(format: &Format, raw: Raw<'_>) -> Decoded {
 }
 
 /// A format's answer. It is not asked for a value of another type than its own.
-fn ask(format: &Format, sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
+pub(super) fn ask(format: &Format, sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     let kind = match sight.raw {
         Raw::String { .. } => Kind::String,
         Raw::Hash(_) => Kind::Hash,

@@ -40,6 +40,7 @@ pub mod rueidislock;
 pub mod shedlock;
 pub mod sidekiq;
 pub mod spring;
+mod strangers;
 pub mod string;
 pub mod symfony;
 mod value;

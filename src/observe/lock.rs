@@ -117,10 +117,12 @@ pub struct Decoded {
     pub expiry_inside: Option<ServerTime>,
     /// Locks of this format are left to run out on purpose; nobody releases them.
     pub ends_by_expiry: bool,
-    /// Who waits for it, as far as the value itself shows.
+    /// Who waits, as far as the value itself shows.
     pub waiters: Option<u64>,
-    /// The config declares this format, and the value is none of its.
+    /// The config declares this format, and the value or a part of it is none of its.
     pub misfit: bool,
+    /// Members of a collection that are no holders and that its format does not write.
+    pub strangers: u64,
     /// Other formats that the value fits as well: its format's name is a guess then.
     pub also_fits: Vec<&'static str>,
     /// Other keys that tell more of this lock: read after it, not in the same transaction.
@@ -143,6 +145,7 @@ impl Decoded {
             ends_by_expiry: false,
             waiters: None,
             misfit: false,
+            strangers: 0,
             also_fits: Vec::new(),
             companions: Vec::new(),
         }

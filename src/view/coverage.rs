@@ -280,6 +280,9 @@ pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReas
             if lock.is_ownerless {
                 count(Aspect::Holder, BlindReason::Unsupported);
             }
+            if lock.is_refused() {
+                count(Aspect::Lease, BlindReason::Permission);
+            }
         }
     }
     BLIND.iter().zip(counts).map(|((a, r), n)| (*a, *r, n)).collect()

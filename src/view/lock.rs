@@ -50,6 +50,19 @@ pub struct TransitionView {
     pub detail: String,
 }
 
+impl LockView {
+    /// Its holders, those that are not followed one by one among them.
+    pub fn holder_count(&self) -> u64 {
+        self.holders.len() as u64 + self.holders_beyond
+    }
+
+    /// How many hold it and how many may, if it is held by more.
+    pub fn over_limit(&self) -> Option<(u64, u64)> {
+        let (count, limit) = (self.holder_count(), self.limit?);
+        (self.held == Some(true) && count > limit).then_some((count, limit))
+    }
+}
+
 pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let poll = state.rules.poll_interval;
     let fresh = is_fresh(lock.seen.map(|s| s.span.done), now, poll) && lock.unreadable.is_none();

@@ -87,10 +87,24 @@ pub struct StoreView {
     /// Locks with each signal up, for signals that at least one lock can be judged for.
     pub flagged: Vec<(Signal, u64)>,
     /// Keys that a pattern found and that name no owner; not shown as locks.
-    pub ownerless: u64,
+    pub ownerless: LeftOut,
+    /// Keys that a pattern found and that may not be read; whether they are locks is not known.
+    pub refused: LeftOut,
     /// Locks that cannot be judged, for every aspect and reason that can occur in this version.
     pub blind: Vec<(Aspect, BlindReason, u64)>,
 }
+
+/// Keys that are not shown as locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// Some of them, printable; [`EXAMPLES`] at most.
+    pub examples: Vec<Arc<str>>,
+}
+
+/// Keys that are named as examples at most.
+pub const EXAMPLES: usize = 5;
 
 /// One Redis or Valkey node.
 #[derive(Clone, Debug)]

@@ -1,5 +1,8 @@
 //! Stores with their nodes as the API shows them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::view::{NodeView, StoreView};
@@ -9,6 +12,10 @@ pub(super) struct Store<'a> {
     name: &'a str,
     fresh: bool,
     ownerless_keys: u64,
+    ownerless_examples: &'a [Arc<str>],
+    refused_keys: u64,
+    refused_examples: &'a [Arc<str>],
+    dropped: BTreeMap<&'static str, u64>,
     nodes: Vec<Node<'a>>,
 }
 
@@ -32,7 +39,11 @@ pub(super) fn describe_store(store: &StoreView) -> Store<'_> {
     Store {
         name: &store.name,
         fresh: store.fresh,
-        ownerless_keys: store.ownerless,
+        ownerless_keys: store.ownerless.count,
+        ownerless_examples: &store.ownerless.examples,
+        refused_keys: store.refused.count,
+        refused_examples: &store.refused.examples,
+        dropped: store.dropped.iter().copied().collect(),
         nodes: store.nodes.iter().map(describe_node).collect(),
     }
 }

@@ -70,7 +70,11 @@ fn holder(out: &mut String, row: &Row<'_>) {
         item(out, "More holders", &lock.holders_beyond.to_string());
     }
     if let Some(limit) = lock.limit {
-        item(out, "May hold it at once", &limit.to_string());
+        let text = match lock.over_limit().filter(|_| row.fresh) {
+            Some((count, _)) => format!("<span class=\"down\">{limit}, and {count} do</span>"),
+            None => limit.to_string(),
+        };
+        item(out, "May hold it at once", &text);
     }
     if let Some(waiters) = lock.waiters.filter(|_| row.fresh) {
         item(out, "Waiting for it", &waiters.to_string());

@@ -50,6 +50,9 @@ pub fn holders(row: &Row<'_>) -> String {
     if let Some(more) = lock.holders.len().checked_sub(NAMED).filter(|n| *n > 0) {
         put!(out, " and {more} more");
     }
+    if let Some((count, limit)) = lock.over_limit().filter(|_| row.fresh) {
+        put!(out, "<div class=\"down\">{count} hold it, and {limit} may</div>");
+    }
     out
 }
 

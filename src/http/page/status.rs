@@ -30,8 +30,9 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
          <a href=\"/api/v1/workers\">workers</a> <a href=\"/api/v1/clocks\">clocks</a>"
     );
     let mut out = frame::open(snapshot, now, "dlock_exporter", "dlock_exporter", &links);
+    let is_partial = stores::notes(&mut out, &view.stores);
     if flagged.is_empty() {
-        all_is_calm(&mut out, &rows);
+        all_is_calm(&mut out, &rows, is_partial);
     } else {
         put!(out, "<h2>Needs a look <small>{}</small></h2>\n", flagged.len());
         attention::table(&mut out, flagged.get(..ROWS).unwrap_or(&flagged));
@@ -49,7 +50,7 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
 }
 
 /// Nothing is wrong only as far as it is known: what was not read lately is not calm.
-fn all_is_calm(out: &mut String, locks: &[Row<'_>]) {
+fn all_is_calm(out: &mut String, locks: &[Row<'_>], is_partial: bool) {
     if locks.iter().any(|r| !r.raised.is_empty()) {
         out.push_str("<p class=\"bad\">Locks of a group need a look; see there.</p>\n");
         return;
@@ -57,6 +58,9 @@ fn all_is_calm(out: &mut String, locks: &[Row<'_>]) {
     let unknown = locks.iter().filter(|r| !r.fresh).count() as u64;
     match (locks.len(), unknown) {
         (0, _) => out.push_str("<p>No lock is known yet.</p>\n"),
+        (_, 0) if is_partial => {
+            out.push_str("<p>No signal is up, as far as the locks are watched.</p>\n");
+        }
         (_, 0) => out.push_str("<p class=\"calm\">No signal is up.</p>\n"),
         (all, 1) => put!(
             out,

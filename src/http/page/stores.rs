@@ -2,7 +2,7 @@
 
 use super::escape::Broken;
 use super::{when, words};
-use crate::view::{NodeView, StoreView};
+use crate::view::{LeftOut, NodeView, StoreView};
 
 /// All stores.
 pub fn list(out: &mut String, stores: &[StoreView]) {
@@ -64,18 +64,57 @@ fn node_line(out: &mut String, node: &NodeView) {
 }
 
 fn left_out(out: &mut String, store: &StoreView) {
-    match store.ownerless {
-        0 => {}
-        1 => out.push_str(
-            "<p class=\"dim\">1 key matches a pattern and names no owner; it is not shown as a lock.</p>\n",
-        ),
-        n => put!(
-            out,
-            "<p class=\"dim\">{n} keys match a pattern and name no owner; they are not shown as locks.</p>\n"
-        ),
+    let (keys, name, shown) = match store.ownerless.count {
+        1 => ("key matches", "names", "it is not shown as a lock"),
+        _ => ("keys match", "name", "they are not shown as locks"),
+    };
+    if store.ownerless.count > 0 {
+        let n = store.ownerless.count;
+        put!(out, "<p class=\"dim\">{n} {keys} a pattern and {name} no owner; {shown}.");
+        examples(out, &store.ownerless);
     }
     for (reason, n) in store.dropped.iter().filter(|(_, n)| *n > 0) {
         let locks = words::count(*n, "lock is", "locks are");
         put!(out, "<p class=\"dim\">{locks} not watched: <code>{}</code>.</p>\n", Broken(reason));
     }
+}
+
+/// Names some of the keys, and ends the paragraph.
+fn examples(out: &mut String, keys: &LeftOut) {
+    let is_all = keys.examples.len() as u64 == keys.count;
+    out.push_str(if is_all { " Which:" } else { " Some of them:" });
+    for key in &keys.examples {
+        put!(out, " <code>{}</code>", Broken(key));
+    }
+    out.push_str("</p>\n");
+}
+
+/// What is missing from the page, for its top: nobody looks for that at the end of a long one. Whether there is something.
+pub fn notes(out: &mut String, stores: &[StoreView]) -> bool {
+    let before = out.len();
+    for store in stores {
+        let name = Broken(&store.name);
+        if store.refused.count > 0 {
+            let keys = match store.refused.count {
+                1 => "1 key of <b>".to_owned(),
+                n => format!("{n} keys of <b>"),
+            };
+            put!(
+                out,
+                "<p class=\"bad\">{keys}{name}</b> may not be read, so that nobody knows whether it is locked there: the \
+                 ACL user lacks them (see the README)."
+            );
+            examples(out, &store.refused);
+        }
+        let dropped = store.dropped.iter().find(|(reason, _)| *reason == "max_locks");
+        if let Some((_, n)) = dropped.filter(|(_, n)| *n > 0) {
+            let locks = words::count(*n, "lock", "locks");
+            put!(
+                out,
+                "<p class=\"bad\">{locks} of <b>{name}</b> more than <code>max_locks</code> lets be watched: nothing here is \
+                 about them.</p>\n"
+            );
+        }
+    }
+    out.len() > before
 }

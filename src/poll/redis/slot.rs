@@ -2,8 +2,8 @@
 //! comparison and no decoding. Pure.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::asides::Aside;
 use super::batch::{Form, HEAD, MAX_ELEMENTS};
 use super::beside::Refused;
 use super::codec::{Item, Walk};
@@ -11,7 +11,7 @@ use super::collection;
 use super::keys::WatchedKey;
 use crate::format::{self, Raw};
 use crate::observe::lock::{Shape, Unreadable};
-use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime, Span};
+use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime};
 
 /// Bytes of a hash, set or sorted set that is still read; its length says nothing of the size of its elements.
 pub const MAX_COLLECTION: usize = 64 << 10;
@@ -37,6 +37,12 @@ pub struct Slot {
     pub crowded: Option<Mono>,
     /// Why it cannot be read, and since when.
     pub denied: Option<(Unreadable, Mono)>,
+    /// It is among the denied because others of its pattern are, and was not asked for.
+    pub is_presumed: bool,
+    /// A read showed an owner: it is a lock.
+    pub has_owned: bool,
+    /// What was last told of it.
+    pub told_aside: Aside,
     /// The last read said that it is there.
     pub is_there: bool,
     /// Its format has more to tell in other keys.
@@ -90,6 +96,9 @@ impl Slot {
             huge: false,
             crowded: None,
             denied: None,
+            is_presumed: false,
+            has_owned: false,
+            told_aside: Aside::No,
             is_there: false,
             has_companions: false,
             refused_beside: Refused::default(),
@@ -192,22 +201,6 @@ impl Slot {
             _ => Found::Unreadable(Unreadable::Unexpected),
         };
         Some(Outcome::Found(found))
-    }
-
-    /// Notes whether the key is there. True each time a found key was away for the whole of `retain`.
-    pub fn note_absence(&mut self, read: &Found, span: Span, retain: Duration) -> bool {
-        self.is_there = matches!(read, Found::Present { .. });
-        match (read, self.absent_since) {
-            (Found::Absent, None) => self.absent_since = Some(span.done),
-            (Found::Absent, Some(since)) => {
-                if self.watched.found && span.sent.since(since) >= retain {
-                    self.absent_since = Some(span.done);
-                    return true;
-                }
-            }
-            _ => self.absent_since = None,
-        }
-        false
     }
 
     /// What it showed last, if the last read showed that or that the key is gone; and whether somebody holds it.
