@@ -86,7 +86,7 @@ fn tokens_are_followed_until_the_counter_is_lost_and_the_resource_takes_an_old_o
     exporter.wait_for("dlock_fencing_ dlock_locks_blind", SOON, |m| {
         let start = [regressions(m, ""), regressions(m, "db")] == [Some(0.0), Some(0.0)];
         let rejections = m.value("dlock_fencing_rejections_total", &[("resource", "db")]);
-        start && rejections == Some(0.0) && blind(m, "no_history") == Some(0.0)
+        start && rejections == Some(0.0) && blind(m, "no_history") == Some(1.0)
     });
     let m = exporter.metrics();
     assert_eq!((issued(&m), accepted(&m)), (None, None), "nobody has a token yet");
@@ -96,6 +96,7 @@ fn tokens_are_followed_until_the_counter_is_lost_and_the_resource_takes_an_old_o
         db.set(state(&n.to_string()));
         exporter.wait_for("dlock_fencing_", SOON, move |m| {
             (issued(m), accepted(m)) == (Some(f64::from(n)), Some(f64::from(n)))
+                && blind(m, "no_history") == Some(0.0)
         });
     }
     counts.set(refused(42));

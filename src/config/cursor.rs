@@ -97,6 +97,16 @@ impl<'a> Cursor<'a> {
         })
     }
 
+    /// Whether a name that does not exist here is probably this key, misspelt.
+    pub(super) fn misspelt(&self, key: &str) -> bool {
+        self.table.keys().any(|name| self.is_slip(name, key))
+    }
+
+    fn is_slip(&self, name: &str, key: &str) -> bool {
+        let known = self.section.keys.iter().map(|k| k.name);
+        self.section.key(name).is_none() && closest(name, known) == Some(key)
+    }
+
     /// Whether the key is there and not made of what it should have below it; reading it reports that.
     pub(super) fn unusable(&self, key: &str) -> bool {
         let (Some(spec), Some(value)) = (self.section.key(key), self.table.get(key)) else {
@@ -179,12 +189,16 @@ impl<'a> Cursor<'a> {
             .collect()
     }
 
-    /// The names below a key with names of the user's, right or wrong.
-    pub(super) fn names(&self, key: &str) -> BTreeSet<String> {
-        match self.table.get(key).map(|v| &v.kind) {
-            Some(ValueKind::Table(table)) => table.keys().cloned().collect(),
-            _ => BTreeSet::new(),
+    /// The names below a key with names of the user's, right or wrong, and those below the key's misspelt twin. `None` if
+    /// there is something that has none.
+    pub(super) fn names(&self, key: &str) -> Option<BTreeSet<String>> {
+        let meant = self.table.iter().filter(|(name, _)| *name == key || self.is_slip(name, key));
+        let mut names = BTreeSet::new();
+        for (_, value) in meant {
+            let ValueKind::Table(table) = &value.kind else { return None };
+            names.extend(table.keys().cloned());
         }
+        Some(names)
     }
 
     /// The tables of a list.

@@ -23,12 +23,7 @@ impl Filling {
             let word = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             let wrong = match braces {
                 Braces::Ours => word,
-                // `{workers}` makes a fine hash tag; nobody means `{wroker}` by one. Too much is close to `lock`.
-                Braces::Shared => {
-                    self.place != Place::Lock
-                        && bare.strip_suffix('s') != Some(known)
-                        && closest(bare, [known]).is_some()
-                }
+                Braces::Shared => is_slip(bare, known),
             };
             if wrong {
                 return Err((
@@ -79,6 +74,18 @@ impl Filling {
             Place::Member => "a member's name",
         }
     }
+}
+
+/// Whether this is a slip of the place's word, and no hash tag: `{workers}` makes a fine one, as `{clock}` and `{block}` do;
+/// nobody means `{wroker}` or `{lok}` by one.
+fn is_slip(bare: &str, known: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "block", "clock", "flock", "look", "luck", "dock", "rock", "mock", "sock", "loch", "lick",
+        "lack",
+    ];
+    let lower = bare.to_ascii_lowercase();
+    let is_word = lower.strip_suffix('s') == Some(known) || WORDS.contains(&lower.as_str());
+    !is_word && closest(bare, [known]).is_some()
 }
 
 fn bare_word(place: Place) -> &'static str {

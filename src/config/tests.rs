@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::*;
 
 mod env;
+mod example;
 mod fuzz;
 mod model;
 mod reference;
@@ -146,12 +147,6 @@ fn a_missing_or_unreadable_file_is_named() {
     let path = dir.path().join("latin1.yml");
     std::fs::write(&path, b"stores: \xe4").unwrap();
     assert!(text_of(load_file(path)).contains("not UTF-8"));
-}
-
-#[test]
-fn the_example_loads() {
-    let config = load_file("deploy/dlock.example.yml").unwrap_or_else(|m| panic!("{m}"));
-    assert!(!config.stores.is_empty() && !config.workers.is_empty());
 }
 
 #[test]

@@ -113,8 +113,11 @@ impl<'a> Cursor<'a> {
                 Some(false)
             }
             other => {
-                let reason = format!("must be true or false, not {}", described(other));
-                self.wrong(key, reason, "write `true` or `false` without quotes");
+                let (reason, fix) = match other {
+                    ValueKind::String(word) => no_switch(word),
+                    other => (described(other).to_owned(), "write `true` or `false`"),
+                };
+                self.wrong(key, format!("must be true or false, not {reason}"), fix);
                 None
             }
         }
@@ -142,5 +145,14 @@ impl<'a> Cursor<'a> {
             }
         }
         found
+    }
+}
+
+/// What a text is that should be a switch, and what to write. YAML 1.1 took some words for switches that are text since.
+fn no_switch(text: &str) -> (String, &'static str) {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "yes" | "y" | "on" => (quoted(text), "write `true`"),
+        "no" | "n" | "off" => (quoted(text), "write `false`"),
+        _ => ("text".to_owned(), "write `true` or `false` without quotes"),
     }
 }

@@ -74,12 +74,40 @@ pub struct Reads {
     pub last: Option<Mono>,
     /// Why the last read failed, if it did.
     pub failure: Option<FailReason>,
+    /// Some read showed a value: what is read there exists, or did.
+    pub has_shown: bool,
+    is_empty_told: bool,
+}
+
+/// What a good read is news of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// There is nothing, and never was.
+    Empty,
+    /// There is something for the first time, after it was told that there was nothing.
+    Appeared,
+    /// Reads failed before.
+    Back,
 }
 
 impl Reads {
     /// A good read ended.
     pub fn succeeded(&mut self, at: Mono) {
-        *self = Self { last: Some(at), failure: None };
+        (self.last, self.failure) = (Some(at), None);
+    }
+
+    /// What the good read that just succeeded was like: it showed a value, or that there is none.
+    pub fn looked(&mut self, is_there: bool, was_failing: bool) -> Option<Look> {
+        self.has_shown |= is_there;
+        if !self.has_shown {
+            let is_known = std::mem::replace(&mut self.is_empty_told, true);
+            return (!is_known || was_failing).then_some(Look::Empty);
+        }
+        let had_none = std::mem::take(&mut self.is_empty_told);
+        match had_none {
+            true => Some(Look::Appeared),
+            false => was_failing.then_some(Look::Back),
+        }
     }
 
     /// A read failed. Returns whether that is news.
@@ -187,6 +215,18 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_never_showed_anything_is_told_once_and_after_each_failure() {
+        let mut reads = Reads::default();
+        assert_eq!(reads.looked(false, true), Some(Look::Empty), "it is not back");
+        assert_eq!(reads.looked(false, false), None);
+        assert_eq!(reads.looked(false, true), Some(Look::Empty));
+        assert_eq!(reads.looked(true, false), Some(Look::Appeared));
+        assert_eq!(reads.looked(false, false), None, "what vanished was there");
+        assert_eq!(reads.looked(true, true), Some(Look::Back));
+        assert_eq!(Reads::default().looked(true, false), None);
+    }
+
+    #[test]
     fn a_failed_read_between_two_is_a_break() {
         let mut a = Accepted::default();
         a.read(Some(34), at(1));
@@ -194,7 +234,7 @@ mod tests {
         assert!(a.failed(FailReason::Timeout) && !a.failed(FailReason::Timeout));
         assert_eq!(a.read(Some(12), at(4)), None);
         assert!(a.read(Some(12), at(5)).is_some());
-        assert_eq!(a.reads, Reads { last: Some(at(5)), failure: None });
+        assert_eq!((a.reads.last, a.reads.failure), (Some(at(5)), None));
     }
 
     proptest! {

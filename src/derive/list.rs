@@ -97,14 +97,15 @@ impl List {
         }
     }
 
-    /// Whether the last complete read names the holder: its worker; where nothing names one, its host, with the pid or
-    /// without; or its token, as lists of jobs do.
+    /// Whether the last complete read names the holder: its worker; where nothing but its host stands for one, the host,
+    /// with the pid or without; or its token, as lists of jobs do.
     fn names(&self, owner: &Owner, worker: Option<&Arc<str>>) -> bool {
         let has = |name: &str| self.members.contains(name);
         if worker.is_some_and(|w| has(w)) || has(&label::text(owner.token.bytes())) {
             return true;
         }
-        let host = owner.host.as_deref().filter(|_| worker.is_none());
+        let is_worker = |host: &&str| worker.is_none_or(|w| **w == **host);
+        let host = owner.host.as_deref().filter(is_worker);
         host.is_some_and(|h| has(h) || owner.pid.is_some_and(|pid| has(&format!("{h}:{pid}"))))
     }
 

@@ -152,6 +152,9 @@ fn a_list_may_name_worker_token_host_or_process() {
     assert!(named("t", Some("w-1"), None, None) && named("jid", None, None, None));
     assert!(named("t", None, Some("web-1"), Some(42)));
     assert!(!named("t", None, Some("web-1"), Some(43)));
+    let host = Some("web-1");
+    assert!(named("t", host, host, Some(42)), "its host stands for the worker");
+    assert!(!named("t", host, host, Some(43)));
     assert!(
         !named("t", Some("w-2"), Some("web-1"), Some(42)),
         "another worker on that process is not it"

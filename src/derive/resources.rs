@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fencing::Fencing;
+use super::fencing::{Fencing, Look, Reads};
 use super::side_effects::SideEffects;
 use crate::observe::Mono;
 use crate::observe::node::FailReason;
@@ -33,7 +33,9 @@ pub enum News {
     Regressed(String),
     /// A source cannot be read, with what exactly.
     Unreadable(String),
-    /// It can be read again.
+    /// It answers that there is nothing, and never showed anything: perhaps its key has a slip.
+    Empty(String),
+    /// It can be read again, or shows something for the first time.
     Readable(String),
 }
 
@@ -124,8 +126,27 @@ impl Told {
             }
             SourceRef::Claim { .. } => None,
         };
-        let back = || News::Readable(format!("{} can be read again", name_of(source, resource)));
-        fell.map(News::Regressed).or_else(|| was_failing.then(back))
+        let look = self.reads(source, resource)?.looked(number.is_some(), was_failing);
+        fell.map(News::Regressed).or_else(|| Some(in_words(look?, &name_of(source, resource))))
+    }
+
+    fn reads(&mut self, source: &SourceRef, resource: &Arc<str>) -> Option<&mut Reads> {
+        match source {
+            SourceRef::FencingIssued { .. } => Some(&mut self.fencing.issued.reads),
+            SourceRef::FencingAccepted { .. } => {
+                self.fencing.accepted.get_mut(resource).map(|a| &mut a.reads)
+            }
+            SourceRef::FencingRejected { .. } => {
+                self.fencing.rejected.get_mut(resource).map(|r| &mut r.reads)
+            }
+            SourceRef::EffectsTotal { .. } => {
+                self.effects.get_mut(resource).map(|e| &mut e.reads[0])
+            }
+            SourceRef::EffectsDistinct { .. } => {
+                self.effects.get_mut(resource).map(|e| &mut e.reads[1])
+            }
+            SourceRef::Claim { .. } => None,
+        }
     }
 
     fn fail(
@@ -167,6 +188,17 @@ impl Told {
             SourceRef::EffectsDistinct { .. } => self.effects.get(resource)?.reads[1].failure,
             SourceRef::Claim { .. } => None,
         }
+    }
+}
+
+/// What a read is news of; a token that is not there yet cannot be read again.
+fn in_words(look: Look, what: &str) -> News {
+    match look {
+        Look::Empty => {
+            News::Empty(format!("{what}: none seen yet; the source answers that there is nothing"))
+        }
+        Look::Appeared => News::Readable(format!("{what} is there now")),
+        Look::Back => News::Readable(format!("{what} can be read again")),
     }
 }
 

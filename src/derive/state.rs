@@ -1,5 +1,6 @@
 //! Everything that is known, and the one function that changes it.
 
+mod empty;
 mod looks;
 mod sources;
 
@@ -48,6 +49,7 @@ pub struct State {
     pub host_clock: HostSteps,
     /// What sources tell of locks.
     pub resources: Resources,
+    empty: empty::Told,
     retired: Mono,
 }
 
@@ -70,6 +72,7 @@ impl State {
             clocks: Clocks::default(),
             host_clock: HostSteps::default(),
             resources: Resources::default(),
+            empty: empty::Told::default(),
             retired: at,
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::groups::Gone;
 use super::host::StallRules;
-use super::lock::{Lock, ReadContext, held_of};
+use super::lock::{Lock, Missed, ReadContext, held_of};
 use super::node::Node;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
@@ -24,9 +24,6 @@ use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
 use settle::{marks, pool_of};
-
-/// Longest lease assumed for a restart before any lease is known.
-const LEAST_UNSAFE: Duration = Duration::from_secs(30);
 
 /// A lock store.
 #[derive(Clone, Debug)]
@@ -62,6 +59,8 @@ pub struct Store {
     pub(super) pools: HashMap<usize, Pool>,
     /// What locks of groups had counted before they went.
     pub(super) gone: Gone,
+    /// Where `owner_json` found no owner.
+    pub(super) missed: Missed,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.
@@ -89,6 +88,7 @@ impl Store {
             owners: OwnerIndex::default(),
             pools: HashMap::new(),
             gone: Gone::default(),
+            missed: Missed::default(),
             dropped: Vec::new(),
             swept: None,
         }
@@ -181,6 +181,7 @@ impl Store {
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
             lock.count_votes(seen.span.done, fx);
+            self.missed.tell(lock, fx);
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
                 lock.counts.ends[Evidence::Unknown as usize] - unknown;
@@ -259,19 +260,6 @@ impl Store {
             self.facts_breaks = self.breaks;
             self.settle_ends(facts, fx);
         }
-    }
-
-    /// The observer itself stood still, and its clock with it: nothing seen before and after belongs together.
-    pub(super) fn we_stood_still(&mut self) {
-        self.breaks += 1;
-        for end in self.locks.values_mut().flat_map(|l| &mut l.pending) {
-            end.is_broken |= end.last.marks.steps != end.gone.marks.steps;
-        }
-    }
-
-    fn longest_lease(&self) -> Duration {
-        let longest = self.locks.values().filter_map(|l| l.longest_lease()).fold(0.0, f64::max);
-        Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
     }
 
     /// A node could not be used. The poller tells of it.

@@ -24,6 +24,7 @@ impl Store {
         self.breaks += 1;
         // Pools are of the earlier config's entries.
         self.pools.clear();
+        self.missed = Default::default();
         // Reloads may come faster than scans: what an earlier one parked is still waiting.
         self.further.clear();
         let locks = std::mem::take(&mut self.locks).into_values();

@@ -208,6 +208,7 @@ fn orders_lock() -> LockView {
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         beat_age_seconds: Some(43.0),
         told: told::of_orders(),
+        missed_pointer: None,
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

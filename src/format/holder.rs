@@ -14,6 +14,8 @@ pub(super) struct Named<'a> {
     pub worker: Option<&'a [u8]>,
     /// The host.
     pub host: Option<&'a [u8]>,
+    /// The host is a name that people gave it: it stands for the worker where nothing else names one.
+    pub goes_by_host: bool,
     /// The process.
     pub pid: Option<i32>,
     /// The thread.
@@ -35,9 +37,12 @@ pub(super) fn holding_in(
     let found = rules.holder.as_ref().and_then(|p| p.0.captures(text));
     let group = |name| found.as_ref().and_then(|c| c.name(name)).map(|m| m.as_bytes());
     let printed = |name, own: Option<&[u8]>| group(name).or(own).and_then(printable);
+    // Who is asked for a name, a pattern or an index, knows better.
+    let goes_by_host = named.goes_by_host && rules.holder.is_none() && !rules.has_index;
+    let own_host = named.host.filter(|host| goes_by_host && !is_everywhere(host));
     let owner = Owner {
         token: Token::new(token),
-        worker: printed("worker", named.worker),
+        worker: printed("worker", named.worker.or(own_host)),
         host: printed("host", named.host),
         pid: group("pid").map_or(named.pid, pid),
         thread: printed("thread", named.thread),
@@ -57,6 +62,13 @@ pub(super) fn held_by(decoded: Decoded, mut holders: Vec<Holding>) -> Option<Dec
     holders.sort_by(|a, b| a.owner.token.bytes().cmp(b.owner.token.bytes()));
     holders.dedup_by(|a, b| a.owner.token == b.owner.token);
     (!holders.is_empty()).then_some(Decoded { holders, ..decoded })
+}
+
+/// Names that any host may have: many workers would be one.
+fn is_everywhere(host: &[u8]) -> bool {
+    [&b"localhost"[..], b"localhost.localdomain", b"unknown"]
+        .iter()
+        .any(|name| host.eq_ignore_ascii_case(name))
 }
 
 /// Bytes as they may be printed; none of nothing.

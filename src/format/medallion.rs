@@ -87,7 +87,8 @@ fn decode_semaphore(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
 
 fn held(token: &[u8], mode: Mode, rules: &LockRules) -> Option<Holding> {
     let (host, process) = parts(token)?;
-    let named = Named { host: Some(host), pid: pid(process), ..Named::default() };
+    let pid = pid(process);
+    let named = Named { host: Some(host), pid, goes_by_host: true, ..Named::default() };
     Some(Holding { mode, ..holding(token, named, rules) })
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Format, Kind, REGISTRY};
-use crate::config::TokenKind;
+use crate::config::{TokenKind, known_format};
 use crate::observe::lock::{Endless, Sharing};
 
 const OPENING: &str = "# Lock formats\n\n\
@@ -15,9 +15,10 @@ const OPENING: &str = "# Lock formats\n\n\
     *Tokens*: whether each acquire has a new one, or a holder may use the same again. *Lease*: its length where nothing\n\
     else is configured. *No expiry*: what it means that the key has none; `abnormal`: if the holder dies, nobody gets\n\
     the lock; `usual`: the library's own default; `carried`: the lease ends elsewhere, inside the value or per holder.\n\
-    *Ends*: `expiry`: left to run out, so its end says nothing.\n\n\
-    | format | libraries | type | key | value | tokens | lease | renewal | holders | no expiry | ends | beside it |\n\
-    |---|---|---|---|---|---|---|---|---|---|---|---|\n";
+    *Ends*: `expiry`: left to run out, so its end says nothing. *Names*: whom it names as the holder without a `holder`\n\
+    pattern or an `owner_index`.\n\n\
+    | format | libraries | type | key | value | tokens | lease | renewal | holders | names | no expiry | ends | beside it |\n\
+    |---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
 
 /// The whole reference.
 pub fn markdown() -> String {
@@ -53,6 +54,7 @@ fn row(out: &mut String, f: &Format) {
         Endless::Carried => "carried",
     };
     let ends = if f.ends_by_expiry { "expiry" } else { "release" };
+    let names = known_format(f.name).map_or("", |known| known.names.as_str());
     let cells = [
         &format!("`{}`", f.name),
         f.libraries,
@@ -63,6 +65,7 @@ fn row(out: &mut String, f: &Format) {
         &lease,
         f.renewal,
         sharing,
+        names,
         endless,
         ends,
         f.companions,

@@ -36,7 +36,8 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     if std::str::from_utf8(host).is_err() || host.contains(&b':') {
         return None;
     }
-    let mut held = holding(token, Named { host: Some(host), ..Named::default() }, sight.rules);
+    let named = Named { host: Some(host), goes_by_host: true, ..Named::default() };
+    let mut held = holding(token, named, sight.rules);
     held.taken_at = Some(taken_at);
     let mut decoded = FORMAT.decoded(Shape::Text);
     decoded.holders.push(held);

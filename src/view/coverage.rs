@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::holder::Holder;
 use super::{Aspect, BlindReason, LockView, clock, host_coverage, lease_coverage, resources};
-use crate::config::{SeriesTier, WorkerGroup};
+use crate::config::{ProcessSource, SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
 use crate::derive::store::Store;
@@ -102,7 +102,12 @@ pub(super) fn judge(
     if lock.unreadable.is_some() {
         return lost;
     }
-    for h in holders {
+    let is_missed = lock.missed_pointer().is_some();
+    if is_missed {
+        // Nothing is to be configured: there is a pointer, and it finds nobody.
+        lost.push((Aspect::Holder, BlindReason::Unsupported));
+    }
+    for h in holders.iter().filter(|_| !is_missed) {
         holder(state, lock, h, now, &mut lost);
     }
     for h in holders {
@@ -232,7 +237,10 @@ fn heartbeat(
 }
 
 fn process(worker: &Worker, group: &WorkerGroup, pid: Option<i32>) -> Option<BlindReason> {
-    group.process.as_ref()?;
+    if *group.process.as_ref()? == ProcessSource::FromHolder && pid.is_none() {
+        // Other tokens of the worker may name some.
+        return Some(BlindReason::OpaqueToken);
+    }
     let Some(processes) = worker.processes_of(pid, group) else {
         return Some(BlindReason::NoHistory);
     };

@@ -261,6 +261,8 @@ pub struct LockView {
     pub beat_age_seconds: Option<f64>,
     /// What sources tell of it.
     pub told: ToldView,
+    /// The `owner_json` that finds nothing in its value, which is JSON.
+    pub missed_pointer: Option<Arc<str>>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

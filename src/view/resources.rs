@@ -93,16 +93,24 @@ fn fencing(state: &State, lock: &Lock, told: Option<&Told>, now: Mono) -> Option
 /// What of its fencing cannot be judged.
 pub(super) fn blind(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspect, BlindReason)>) {
     let rules = lock.rules.fencing.as_ref();
-    if rules.is_none_or(|f| f.accepted.is_empty()) {
+    let told = state.resources.of(&lock.store_name, &lock.name).map(|t| &t.fencing);
+    // Where the counter of tokens was never seen there are none to be checked, as far as is known.
+    let has_token =
+        rules.is_none_or(|f| f.issued.is_none()) || told.is_some_and(|t| t.issued.reads.has_shown);
+    if has_token && rules.is_none_or(|f| f.accepted.is_empty()) {
         // Nobody is known to check its tokens.
         lost.push((Aspect::Fencing, BlindReason::NotConfigured));
     }
     let Some(rules) = rules else { return };
-    let told = state.resources.of(&lock.store_name, &lock.name).map(|t| &t.fencing);
-    for reads in all_reads(rules, told) {
+    for (is_token, reads) in all_reads(rules, told) {
         let reason = match reads {
             Some(Reads { failure: Some(reason), .. }) => coverage::source_reason(*reason),
-            Some(r) if is_fresh(r.last, now, state.rules.poll_interval) => continue,
+            Some(r) if is_fresh(r.last, now, state.rules.poll_interval) => {
+                if r.has_shown || !is_token {
+                    continue;
+                }
+                BlindReason::NoHistory
+            }
             Some(Reads { last: Some(_), .. }) => BlindReason::Unreachable,
             _ => BlindReason::NoHistory,
         };
@@ -110,11 +118,12 @@ pub(super) fn blind(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspec
     }
 }
 
-/// How reading each configured source of tokens goes; `None` before the first read.
+/// How reading each configured source goes, and whether it shows a token: a count that is not there is 0. `None` before the
+/// first read.
 fn all_reads<'a>(
     rules: &'a Rules,
     told: Option<&'a crate::derive::fencing::Fencing>,
-) -> impl Iterator<Item = Option<&'a Reads>> {
+) -> impl Iterator<Item = (bool, Option<&'a Reads>)> {
     let issued = rules.issued.iter().map(move |_| told.map(|t| &t.issued.reads));
     let accepted = rules
         .accepted
@@ -124,7 +133,7 @@ fn all_reads<'a>(
         .rejected
         .iter()
         .map(move |r| told.and_then(|t| Some(&t.rejected.get(&r.name)?.reads)));
-    issued.chain(accepted).chain(rejected)
+    issued.chain(accepted).map(|r| (true, r)).chain(rejected.map(|r| (false, r)))
 }
 
 /// Why the list that should name a lock's holders does not tell, if it does not.

@@ -5,45 +5,6 @@ use std::time::Duration;
 
 use super::{Pattern, Source};
 
-/// Lock formats that can be named in `format`; `auto` detects them. The names of the registry in `format`, in its order.
-pub const FORMATS: &[&str] = &[
-    "string",
-    "redlock",
-    "redlock-net",
-    "redis-lock-rs",
-    "redis-lock-rs-multi",
-    "spring-integration",
-    "redis-semaphore",
-    "redis-semaphore-permits",
-    "quartz",
-    "jedis-lock",
-    "redis-py",
-    "redbeat",
-    "python-redis-lock",
-    "node-redlock",
-    "redsync",
-    "bsm-redislock",
-    "rslock",
-    "rueidislock",
-    "laravel",
-    "laravel-overlap",
-    "laravel-unique",
-    "laravel-schedule",
-    "shedlock",
-    "bullmq",
-    "sidekiq-unique-jobs",
-    "sidekiq-enterprise",
-    "medallion",
-    "medallion-readers",
-    "medallion-semaphore",
-    "symfony",
-    "redisson",
-    "redisson-rwlock",
-    "redisson-multilock",
-    "redisson-semaphore",
-    "json",
-];
-
 /// One entry of a store's `locks`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockConfig {
@@ -108,6 +69,8 @@ pub struct LockRules {
     pub always_held: bool,
     /// How a token names its worker, host, pid and thread (named groups of these names).
     pub holder: Option<Pattern>,
+    /// Its store has an `owner_index`, which may name the worker of a token that does not.
+    pub has_index: bool,
     /// Configured by its `key`; a lock found by a pattern may turn out to be something else.
     pub by_key: bool,
     /// Where a JSON value names its owner: a JSON pointer.

@@ -2,6 +2,7 @@
 //! [`Secret`](crate::secret::Secret); every value here is usable as it is, so nothing downstream checks it again.
 
 mod clock;
+mod format;
 mod list;
 mod lock;
 mod source;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use clock::{ChronyAddr, Clock, NodeClock};
+pub use format::{FORMATS, KnownFormat, Names, known_format};
 pub use list::{LiveList, MembersKind, Preset};
 pub use lock::{
-    Effects, FORMATS, Fencing, Group, LockConfig, LockKeys, LockRules, NameTemplate,
-    ResourceSource, SeriesTier, TokenKind,
+    Effects, Fencing, Group, LockConfig, LockKeys, LockRules, NameTemplate, ResourceSource,
+    SeriesTier, TokenKind,
 };
 pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
 pub use store::{Password, RedisAddr, RedisUrl, Store, TlsFiles};

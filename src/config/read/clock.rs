@@ -1,47 +1,26 @@
 //! Reads `clocks`, which of them is this host's, and which of them disciplines which node of a store.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::super::checks::{self, Wrong};
 use super::super::chrony_url;
 use super::super::cursor::Cursor;
-use super::super::mistake::{closest, quoted};
 use super::super::model::{ChronyAddr, Clock, NodeClock};
+use super::names::Entries;
 use super::noted;
 
-/// The names of the clocks there are, for those who refer to them.
+/// The clocks there are, for those who refer to them.
 pub(super) struct Clocks {
-    names: BTreeSet<String>,
-    /// Some could not be read, which is reported: a name that is missing may be one of them.
-    doubtful: bool,
+    names: Entries,
     /// It is certain that none of them is this host's.
     lacks_local: bool,
 }
 
-impl Clocks {
-    fn known(&self, name: &str) -> Result<(), Wrong> {
-        if self.doubtful || self.names.contains(name) {
-            return Ok(());
-        }
-        let known = self.names.iter().map(String::as_str);
-        let fix = match closest(name, known.clone()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None if self.names.is_empty() => "add it under `clocks`".into(),
-            None => format!("there are: {}", known.collect::<Vec<_>>().join(", ")),
-        };
-        Err((format!("there is no clock {}", quoted(name)), fix))
-    }
-}
-
 /// Reads all clocks, by name. `None` in place of one that is not right.
 pub(super) fn read_all(top: &Cursor<'_>) -> (Vec<Option<Clock>>, Clocks) {
-    let doubtful = top.unusable("clocks") || top.mistyped(&["clocks"]);
-    let entries = top.map("clocks");
-    let names = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let clocks = entries.iter().map(|(name, at)| read(name, at)).collect();
-    (clocks, Clocks { names, doubtful, lacks_local: false })
+    let clocks = top.map("clocks").iter().map(|(name, at)| read(name, at)).collect();
+    (clocks, Clocks { names: Entries::of(top, "clocks", "clock"), lacks_local: false })
 }
 
 fn read(name: &str, at: &Cursor<'_>) -> Option<Clock> {
@@ -57,14 +36,14 @@ fn read(name: &str, at: &Cursor<'_>) -> Option<Clock> {
 pub(super) fn local(top: &Cursor<'_>, clocks: &[Clock], known: &mut Clocks) -> Option<Arc<str>> {
     if top.has("local_clock") {
         let name = top.text("local_clock")?;
-        return noted(top, "local_clock", known.known(name)).map(|()| name.into());
+        return noted(top, "local_clock", known.names.known(name)).map(|()| name.into());
     }
     let mut here = clocks.iter().filter(|clock| is_here(&clock.chrony));
     match (here.next(), here.next()) {
         (Some(only), None) => Some(Arc::clone(&only.name)),
         _ => {
-            let is_all_read = !known.doubtful && clocks.len() == known.names.len();
-            known.lacks_local = is_all_read && !top.mistyped(&["local_clock"]);
+            let is_all_read = known.names.count() == Some(clocks.len());
+            known.lacks_local = is_all_read && !top.misspelt("local_clock");
             None
         }
     }
@@ -92,7 +71,7 @@ pub(super) fn of_nodes(at: &Cursor<'_>, known: &Clocks) -> Option<Vec<NodeClock>
         below.require("clock", "add the name of one of `clocks`");
         let clock = below
             .text("clock")
-            .and_then(|name| noted(&below, "clock", known.known(name)).map(|()| name.into()));
+            .and_then(|name| noted(&below, "clock", known.names.known(name)).map(|()| name.into()));
         let addr =
             below.text("addr").and_then(|addr| noted(&below, "addr", node(addr)).map(|()| addr));
         match (addr, clock) {

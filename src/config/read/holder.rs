@@ -3,14 +3,11 @@
 use super::super::checks;
 use super::super::cursor::Cursor;
 use super::super::mistake::{closest, quoted};
-use super::super::model::Pattern;
+use super::super::model::{Names, Pattern, known_format};
 use super::noted;
 
 /// Groups that mean something.
 const GROUPS: &[&str] = &["worker", "host", "pid", "thread"];
-
-/// Formats whose values tell nothing of their holder by themselves. Others, and one that is yet to be detected, may.
-const NAMELESS: &[&str] = &["string", "redisson"];
 
 /// What the `holder`s of all locks tell together.
 #[derive(Default)]
@@ -36,17 +33,22 @@ pub(super) fn read(at: &Cursor<'_>, holders: &mut Holders) -> Option<Pattern> {
             holders.worker = true;
             holders.pid |= pattern.0.capture_names().flatten().any(|group| group == "pid");
         }
-        None if at.has("holder") || at.mistyped(&["holder"]) || may_name(at) => holders.doubt(),
-        None => {}
+        None if at.has("holder") || at.misspelt("holder") => holders.doubt(),
+        None => {
+            let names = by_format(at);
+            holders.worker |= names >= Names::Worker;
+            holders.pid |= names >= Names::Process;
+        }
     }
     pattern
 }
 
-/// Whether the lock's format may name the holder without a pattern.
-fn may_name(at: &Cursor<'_>) -> bool {
-    match at.word("format") {
-        Some(word) => !NAMELESS.contains(&word),
-        None => true,
+/// What the lock's format may tell of its holder without a pattern. One that is yet to be detected may tell all.
+fn by_format(at: &Cursor<'_>) -> Names {
+    match at.word("format").filter(|word| *word != "auto") {
+        Some(word) => known_format(word).map_or(Names::Process, |f| f.names),
+        None if at.has("owner_json") => Names::Nobody,
+        None => Names::Process,
     }
 }
 

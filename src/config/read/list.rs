@@ -1,16 +1,15 @@
 //! Reads the lists of live workers: each a preset, or made of members and where they beat.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::checks::{self, Wrong};
+use super::super::checks;
 use super::super::cursor::Cursor;
 use super::super::filling::Filling;
-use super::super::mistake::{closest, quoted};
 use super::super::model::{LiveList, MembersKind, Place, Preset, Source};
+use super::names::Entries;
 use super::noted;
-use super::source::{self, Need, known_store};
+use super::source::{self, Need};
 use super::wants::Wants;
 
 /// Time between two reads.
@@ -19,51 +18,12 @@ const REFRESH: Duration = Duration::from_secs(10);
 /// Longest channel.
 const MAX_CHANNEL: usize = 1024;
 
-/// The names of the lists there are, for those who refer to them.
-#[derive(Clone, Default)]
-pub(super) struct ListNames {
-    names: BTreeSet<String>,
-    /// Some could not be read, which is reported: a name that is missing may be one of them.
-    doubtful: bool,
-}
-
-impl ListNames {
-    /// Looks at their names only; what is in them may refer to stores, which come later.
-    pub(super) fn of(top: &Cursor<'_>) -> Self {
-        let doubtful = top.unusable("live_workers") || top.mistyped(&["live_workers"]);
-        let names = match doubtful {
-            true => BTreeSet::new(),
-            false => top.names("live_workers"),
-        };
-        Self { names, doubtful }
-    }
-
-    /// Whether there may be any.
-    pub(super) fn any(&self) -> bool {
-        self.doubtful || !self.names.is_empty()
-    }
-
-    /// Whether there is such a list.
-    pub(super) fn known(&self, name: &str) -> Result<(), Wrong> {
-        if self.doubtful || self.names.contains(name) {
-            return Ok(());
-        }
-        let known = self.names.iter().map(String::as_str);
-        let fix = match closest(name, known.clone()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None if self.names.is_empty() => "add it under `live_workers`".into(),
-            None => format!("there are: {}", known.collect::<Vec<_>>().join(", ")),
-        };
-        Err((format!("there is no list of live workers {}", quoted(name)), fix))
-    }
-}
-
 /// Reads all lists, by name. `None` in place of one that is not right.
-pub(super) fn read_all(top: &Cursor<'_>, stores: &BTreeSet<String>) -> Vec<Option<LiveList>> {
+pub(super) fn read_all(top: &Cursor<'_>, stores: &Entries) -> Vec<Option<LiveList>> {
     top.map("live_workers").iter().map(|(name, at)| read(name, at, stores)).collect()
 }
 
-fn read(name: &str, at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<LiveList> {
+fn read(name: &str, at: &Cursor<'_>, stores: &Entries) -> Option<LiveList> {
     if let Err((reason, fix)) = checks::section_name(name) {
         at.wrong_here(reason, fix);
     }
@@ -105,13 +65,12 @@ fn read(name: &str, at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<LiveLi
 }
 
 /// The store and the preset, if that is the form.
-fn preset(at: &Cursor<'_>, stores: &BTreeSet<String>) -> Option<(Arc<str>, Preset)> {
+fn preset(at: &Cursor<'_>, stores: &Entries) -> Option<(Arc<str>, Preset)> {
     let word = at.one_of("preset");
     if at.has("preset") {
         at.require("store", "add the name of the store that the registry is in");
     }
-    let store =
-        at.text("store").and_then(|s| noted(at, "store", known_store(s, stores)).map(|()| s));
+    let store = at.text("store").and_then(|s| noted(at, "store", stores.known(s)).map(|()| s));
     let (queue, channel) = (at.text("queue"), channel(at));
     if word == Some("bullmq") {
         at.require("queue", "add the queue's name");
@@ -169,16 +128,13 @@ fn channel(at: &Cursor<'_>) -> Option<Option<String>> {
 }
 
 /// The store, key and type of the members.
-fn members<'a>(
-    at: &Cursor<'a>,
-    stores: &BTreeSet<String>,
-) -> Option<(&'a str, String, MembersKind)> {
+fn members<'a>(at: &Cursor<'a>, stores: &Entries) -> Option<(&'a str, String, MembersKind)> {
     at.require("redis", "add `redis: {store: main, key: workers}`");
     let redis = at.table("redis")?;
     redis.require("store", "add the name of one of `stores`");
     redis.require("key", "add the key that the members are in");
     let store = redis.text("store");
-    let store = store.and_then(|s| noted(&redis, "store", known_store(s, stores)).map(|()| s));
+    let store = store.and_then(|s| noted(&redis, "store", stores.known(s)).map(|()| s));
     let key = redis.text("key");
     let kind = match redis.one_of("kind") {
         Some("list") => MembersKind::List,
@@ -190,7 +146,7 @@ fn members<'a>(
 }
 
 /// Where members beat: all of them are read together with the list, so it must be beside it.
-fn heartbeat(at: &Cursor<'_>, own: Option<&str>, stores: &BTreeSet<String>) -> Option<Source> {
+fn heartbeat(at: &Cursor<'_>, own: Option<&str>, stores: &Entries) -> Option<Source> {
     let filling = Filling { place: Place::Member, several: true };
     let source = source::read(at, Need { filling, wants: Wants::Beat, stores, own })?;
     match &source {

@@ -1,6 +1,5 @@
 //! Reads one entry of a store's `locks`: which keys, and what is said of them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::checks;
@@ -9,14 +8,14 @@ use super::super::filling::Filling;
 use super::super::mistake::{closest, quoted};
 use super::super::model::{
     FORMATS, LockConfig, LockKeys, LockRules, NameTemplate, Pattern, Place, SeriesTier, TokenKind,
+    known_format,
 };
 use super::super::template;
-use super::holder::{self, Holders};
-use super::list::ListNames;
+use super::names::Entries;
 use super::seen::Seen;
 use super::source::Need;
 use super::wants::Wants;
-use super::{group, noted, resources};
+use super::{Told, fits, group, holder, noted, resources};
 
 /// Keys that a pattern finds and that are watched at most.
 const MAX_LOCKS: usize = 1000;
@@ -29,11 +28,12 @@ const MAX_KEY: usize = 4096;
 pub(super) fn read(
     at: &Cursor<'_>,
     seen: &mut Seen,
-    holders: &mut Holders,
+    told: &mut Told,
     around: Around<'_>,
 ) -> Option<LockConfig> {
     let by_key = at.has("key") || at.has("keys");
-    let rules = rules(at, by_key, seen, holders, around);
+    let rules = rules(at, by_key, seen, told, around);
+    fits::check(at, around.has_index);
     let keys = match at.present(&["key", "keys", "match"]).as_slice() {
         ["key"] => one(at, seen),
         ["keys"] => several(at, seen),
@@ -49,9 +49,11 @@ pub(super) struct Around<'a> {
     /// Its store.
     pub(super) store: &'a str,
     /// The stores there are.
-    pub(super) stores: &'a BTreeSet<String>,
+    pub(super) stores: &'a Entries,
     /// The lists of live workers there are.
-    pub(super) lists: &'a ListNames,
+    pub(super) lists: &'a Entries,
+    /// Its store has an owner index.
+    pub(super) has_index: bool,
 }
 
 fn one(at: &Cursor<'_>, seen: &mut Seen) -> Option<LockKeys> {
@@ -177,7 +179,7 @@ fn rules(
     at: &Cursor<'_>,
     by_key: bool,
     seen: &mut Seen,
-    holders: &mut Holders,
+    told: &mut Told,
     around: Around<'_>,
 ) -> LockRules {
     let series = match at.one_of("series") {
@@ -202,10 +204,11 @@ fn rules(
         ends_by_expiry: at.one_of("ends").map(|ends| ends == "by_expiry"),
         series,
         always_held: at.one_of("expect") == Some("always_held"),
-        holder: holder::read(at, holders),
+        holder: holder::read(at, &mut told.holders),
+        has_index: around.has_index,
         owner_json: owner_json(at),
         limit: at.whole("limit").and_then(|n| u64::try_from(n).ok()),
-        listed_in: listed_in(at, around.lists),
+        listed_in: listed_in(at, told, around),
         workers: workers(at),
         fencing: resources::fencing(at, need),
         effects: resources::effects(at, need),
@@ -221,9 +224,12 @@ fn owner_json(at: &Cursor<'_>) -> Option<String> {
     noted(at, "owner_json", checks::json_pointer(text)).map(|()| text.to_owned())
 }
 
-fn listed_in(at: &Cursor<'_>, lists: &ListNames) -> Option<Arc<str>> {
-    let name = at.text("listed_in")?;
-    noted(at, "listed_in", lists.known(name)).map(|()| name.into())
+fn listed_in(at: &Cursor<'_>, told: &mut Told, around: Around<'_>) -> Option<Arc<str>> {
+    let list = at.text("listed_in").and_then(|name| {
+        noted(at, "listed_in", around.lists.known(name)).map(|()| Arc::from(name))
+    });
+    told.lists.lock(at, around.store, list.is_some());
+    list
 }
 
 /// Who is expected to hold it.
@@ -246,9 +252,10 @@ fn workers(at: &Cursor<'_>) -> Vec<Arc<str>> {
 
 fn format(at: &Cursor<'_>) -> Option<String> {
     let word = at.text("format").filter(|word| *word != "auto")?;
-    if !FORMATS.contains(&word) {
-        let known = || format!("it is `auto` or one of: {}", FORMATS.join(", "));
-        let fix = closest(word, FORMATS.iter().copied())
+    if known_format(word).is_none() {
+        let names: Vec<&str> = FORMATS.iter().map(|f| f.name).collect();
+        let known = || format!("it is `auto` or one of: {}", names.join(", "));
+        let fix = closest(word, names.iter().copied())
             .map_or_else(known, |meant| format!("did you mean `{meant}`?"));
         at.wrong("format", format!("{} is unknown", quoted(word)), fix);
         return None;

@@ -2,10 +2,13 @@
 //! are found; it answers `None` only where something that it needs is missing or wrong.
 
 mod clock;
+mod fits;
 mod group;
 mod holder;
 mod list;
+mod list_uses;
 mod lock;
+mod names;
 mod resources;
 mod seen;
 mod source;
@@ -13,7 +16,7 @@ mod store;
 mod wants;
 mod worker;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,30 +24,30 @@ use super::checks::{self, Wrong};
 use super::cursor::Cursor;
 use super::model::{Clock, Config, LiveList, Password, TlsFiles};
 use holder::Holders;
-use list::ListNames;
+use list_uses::ListUses;
 use lock::Around;
+use names::Entries;
 
 /// The whole configuration.
 pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     let mut stores = BTreeMap::new();
     let mut complete = true;
-    let mut holders = Holders::default();
-    if top.unusable("stores") || top.mistyped(&["stores"]) {
-        holders.doubt();
+    let mut told = Told::default();
+    if top.unusable("stores") || top.misspelt("stores") {
+        told.doubt();
     }
     let (clocks, mut known_clocks) = clock::read_all(top);
     complete &= clocks.iter().all(Option::is_some);
     let clocks: Vec<Clock> = clocks.into_iter().flatten().collect();
     let local_clock = clock::local(top, &clocks, &mut known_clocks);
-    let entries = top.map("stores");
-    let names: BTreeSet<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let lists = ListNames::of(top);
-    for (name, below) in entries {
+    let names = Entries::of(top, "stores", "store");
+    let lists = Entries::of(top, "live_workers", "list of live workers");
+    for (name, below) in top.map("stores") {
         if let Err((reason, fix)) = checks::section_name(name) {
             below.wrong_here(reason, fix);
         }
-        let around = Around { store: name, stores: &names, lists: &lists };
-        match store::read(name, &below, &known_clocks, &mut holders, around) {
+        let around = Around { store: name, stores: &names, lists: &lists, has_index: false };
+        match store::read(name, &below, &known_clocks, &mut told, around) {
             Some(store) => drop(stores.insert(name.to_owned(), Arc::new(store))),
             None => complete = false,
         }
@@ -52,7 +55,8 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     let live_workers = list::read_all(top, &names);
     complete &= live_workers.iter().all(Option::is_some);
     let live_workers: Vec<LiveList> = live_workers.into_iter().flatten().collect();
-    let known = Known { stores: names, holders, has_lists: lists.any() };
+    told.lists.check(top, &live_workers);
+    let known = Known { stores: names, holders: told.holders, has_lists: lists.any() };
     let workers = worker::read_all(top, &known);
     if top.present(&["stores", "workers", "clocks"]).is_empty() {
         top.wrong("stores", "there is nothing to watch", "add a store with its `url` and `locks`");
@@ -72,10 +76,27 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     complete.then_some(config)
 }
 
+/// What all locks together tell those that are read after them.
+#[derive(Default)]
+struct Told {
+    /// How they name their holders.
+    holders: Holders,
+    /// Which lists of live workers they lean on.
+    lists: ListUses,
+}
+
+impl Told {
+    /// Locks could not be read that may have told all of it. That is reported, and nothing is to follow from it.
+    fn doubt(&mut self) {
+        self.holders.doubt();
+        self.lists.doubt();
+    }
+}
+
 /// What the stores have that worker groups refer to.
 struct Known {
     /// The names of the stores there are.
-    stores: BTreeSet<String>,
+    stores: Entries,
     /// What their locks tell of holders.
     holders: Holders,
     /// There are lists of live workers, and their members can be workers too.

@@ -43,6 +43,10 @@ pub(super) fn effects(at: &Cursor<'_>, need: Need<'_>) -> Vec<Effects> {
         below.require("total", "add the source of a number that counts side effects");
         let total = below.table("total").and_then(|at| source::read(&at, need));
         let distinct = below.table("distinct").and_then(|at| source::read(&at, need));
+        if distinct.is_some() && distinct == total {
+            let fix = "name the counter of requests; without one, remove it";
+            below.wrong("distinct", "is what `total` is: no duplicate would ever show", fix);
+        }
         if let (Some(name), Some(total)) = (name, total) {
             effects.push(Effects { name, total, distinct });
         }

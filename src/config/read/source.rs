@@ -1,6 +1,5 @@
 //! Reads a *source*: something outside that has a value, in Redis, a file or behind HTTP. Exactly one of the three.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use hyper::http::Uri;
@@ -8,9 +7,9 @@ use hyper::http::Uri;
 use super::super::checks::{self, Wrong};
 use super::super::cursor::Cursor;
 use super::super::filling::{Braces, Filling};
-use super::super::mistake::{closest, quoted};
 use super::super::model::{HttpPart, RedisPart, Source};
 use super::super::selector::MetricSelector;
+use super::names::Entries;
 use super::wants::{self, Wants};
 use super::{file, noted, tls};
 
@@ -24,7 +23,7 @@ pub(super) struct Need<'a> {
     /// What is to be found there.
     pub(super) wants: Wants,
     /// The stores there are.
-    pub(super) stores: &'a BTreeSet<String>,
+    pub(super) stores: &'a Entries,
     /// The store that is meant if none is named.
     pub(super) own: Option<&'a str>,
 }
@@ -74,9 +73,7 @@ fn redis(at: &Cursor<'_>, need: Need<'_>) -> Option<Source> {
     let example = format!("add the key, such as `hb:{}`", filling.place.as_str());
     at.require("key", &example);
     let store = match at.has("store") {
-        true => at
-            .text("store")
-            .and_then(|s| noted(at, "store", known_store(s, need.stores)).map(|()| s)),
+        true => at.text("store").and_then(|s| noted(at, "store", need.stores.known(s)).map(|()| s)),
         false => need.own,
     };
     let key = at.text("key");
@@ -119,20 +116,6 @@ fn redis_part(part: &str, at: &Cursor<'_>, filling: Filling) -> Option<RedisPart
     noted(at, part, filling.places(text, Braces::Shared))?;
     let text = text.to_owned();
     Some(if part == "field" { RedisPart::Field(text) } else { RedisPart::Member(text) })
-}
-
-/// Whether there is such a store.
-pub(super) fn known_store(store: &str, stores: &BTreeSet<String>) -> Result<(), Wrong> {
-    if stores.contains(store) {
-        return Ok(());
-    }
-    let known = stores.iter().map(String::as_str);
-    let fix = match closest(store, known.clone()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None if stores.is_empty() => "add it under `stores`".into(),
-        None => format!("there are: {}", known.collect::<Vec<_>>().join(", ")),
-    };
-    Err((format!("there is no store {}", quoted(store)), fix))
 }
 
 fn pointer(at: &Cursor<'_>, filling: Filling) -> Option<String> {

@@ -8,17 +8,16 @@ use super::super::model::Store;
 use super::super::redis_url;
 use super::super::unknown::variable;
 use super::clock::{self, Clocks};
-use super::holder::Holders;
 use super::lock::Around;
 use super::seen::Seen;
-use super::{lock, noted, password, tls};
+use super::{Told, lock, noted, password, tls};
 
-/// Reads a store, and adds what its locks tell of their holders.
+/// Reads a store, and adds what its locks tell.
 pub(super) fn read(
     name: &str,
     at: &Cursor<'_>,
     known: &Clocks,
-    holders: &mut Holders,
+    told: &mut Told,
     around: Around<'_>,
 ) -> Option<Store> {
     at.require("url", "add it, such as `redis://127.0.0.1:6379`");
@@ -41,17 +40,19 @@ pub(super) fn read(
     let index = owner_index(at);
     if index.is_some() {
         // It may name any worker; what else a token tells is not known.
-        holders.worker = true;
+        told.holders.worker = true;
     }
     let entries = at.list("locks");
     let mut seen = Seen::default();
     let mut locks = Vec::new();
     let mut complete = true;
-    if at.unusable("locks") || at.mistyped(&["locks"]) {
-        holders.doubt();
+    if at.unusable("locks") || at.misspelt("locks") {
+        told.doubt();
     }
+    let has_index = at.has("owner_index") || at.misspelt("owner_index");
+    let around = Around { has_index, ..around };
     for below in &entries {
-        match lock::read(below, &mut seen, holders, around) {
+        match lock::read(below, &mut seen, told, around) {
             Some(lock) => locks.push(lock),
             None => complete = false,
         }

@@ -27,7 +27,9 @@ fn sources_of_locks_arrive_with_their_store_and_places() {
     assert_eq!(rules.effects[0].total, text("other", "mails"));
     assert!(rules.effects[0].distinct.is_some());
     let rules = &jobs.rules;
-    assert_eq!((rules.limit, rules.owner_json.as_deref()), (Some(3), Some("/holder/id")));
+    assert_eq!((rules.limit, rules.owner_json.as_deref()), (None, Some("/holder/id")));
+    assert_eq!(other.rules.limit, Some(3));
+    assert!([orders, jobs, other].iter().all(|l| l.rules.has_index));
     assert_eq!(rules.group, Some(Group { name: "job-*".into(), top: 5 }));
     assert_eq!(other.rules.group, Some(Group { name: "lock:x:*".into(), top: 20 }));
 }

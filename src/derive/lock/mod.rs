@@ -16,6 +16,7 @@ mod lapses;
 pub mod look;
 mod merged;
 mod named;
+mod pointer;
 mod read;
 mod shape;
 mod share;
@@ -54,6 +55,7 @@ pub use creep::Creep;
 pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
+pub use pointer::Missed;
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]
@@ -143,6 +145,8 @@ pub struct Lock {
     pub shapes: shape::Shapes,
     /// What keys beside its own told.
     pub beside: Beside,
+    /// It is JSON, and `owner_json` finds no owner in it.
+    finds_no_owner: bool,
     /// Something named a worker as its holder, now or before.
     pub was_named: bool,
     /// Reads around its expiries are asked for.
@@ -208,6 +212,7 @@ impl Lock {
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),
             beside: Beside::default(),
+            finds_no_owner: false,
             was_named: false,
             is_aligned: true,
             raised: None,

@@ -19,6 +19,7 @@ impl Lock {
         fx: &mut Effects,
     ) {
         self.judge_shape(found, c, fx);
+        self.look_for_owner(found);
         let unreadable = match found {
             Found::Unreadable(why) => Some(*why),
             Found::Present { value, .. } if is_beyond_us(value) => Some(Unreadable::Unexpected),

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::State;
+use crate::derive::fencing::Look;
 use crate::derive::list::List;
 use crate::derive::resources::News;
 use crate::derive::wanted::Effects;
@@ -24,6 +25,7 @@ impl State {
         match news {
             News::Regressed(detail) => self.regressed(&store, &lock, &detail, read.span.done, fx),
             News::Unreadable(detail) => fx.changed(store, lock, "source_unreadable", detail),
+            News::Empty(detail) => self.source_empty(&read.source, store, lock, detail, fx),
             News::Readable(detail) => fx.changed(store, lock, "source_readable", detail),
         }
     }
@@ -73,9 +75,15 @@ impl State {
             }
         };
         w.claims.read(claims, w.heartbeat.advances, at);
-        if was_failing {
-            let detail = "what it claims can be read again".to_owned();
-            fx.changed("", worker.clone(), "claim_readable", detail);
+        let is_there = matches!(read.value, Ok(Some(_)));
+        match w.claims.reads.looked(is_there, was_failing) {
+            Some(Look::Empty) => self.claim_empty(worker, fx),
+            Some(Look::Appeared) => {}
+            Some(Look::Back) => {
+                let detail = "what it claims can be read again".to_owned();
+                fx.changed("", worker.clone(), "claim_readable", detail);
+            }
+            None => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! How ends of tenures are settled by the primary's facts, and what they teach all locks of one config entry.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Store;
 use crate::config::LockRules;
@@ -11,7 +12,23 @@ use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
 use crate::observe::NodeFacts;
 
+/// Longest lease assumed for a restart before any lease is known.
+const LEAST_UNSAFE: Duration = Duration::from_secs(30);
+
 impl Store {
+    pub(super) fn longest_lease(&self) -> Duration {
+        let longest = self.locks.values().filter_map(|l| l.longest_lease()).fold(0.0, f64::max);
+        Duration::try_from_secs_f64(longest).unwrap_or_default().max(LEAST_UNSAFE)
+    }
+
+    /// The observer itself stood still, and its clock with it: nothing seen before and after belongs together.
+    pub(in crate::derive) fn we_stood_still(&mut self) {
+        self.breaks += 1;
+        for end in self.locks.values_mut().flat_map(|l| &mut l.pending) {
+            end.is_broken |= end.last.marks.steps != end.gone.marks.steps;
+        }
+    }
+
     /// The primary is another process than at its last facts, over the connection of its last reads. That it is another one
     /// shows only after the first of these: an end for which the connection was lost, and that showed itself over this one,
     /// is the restart's.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::cases::{OTHER, UUID, matched, plain};
 use super::sim::{Sim, running};
+use crate::config::LockRules;
 use crate::derive::{Evidence, Signal};
 use crate::format::Raw;
 use crate::observe::lock::Shape;
@@ -210,7 +211,8 @@ proptest! {
         count in 1usize..40,
         poll in 300u64..1_500,
     ) {
-        let mut s = Sim::new(poll, None, plain());
+        // Nobody names them: a lease that a step ends under a live holder counts as one that ran out in use.
+        let mut s = Sim::new(poll, None, LockRules { has_index: true, ..plain() });
         s.process = Some(running(7, 0));
         s.advance(1_300);
         let tokens: Vec<String> = (0..count).map(|k| format!("HOST_{k}_0123456789abcdef0123456789abcd{k:02x}", k = k + 1)).collect();

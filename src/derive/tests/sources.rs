@@ -92,6 +92,35 @@ fn counters_are_there_from_the_start_and_values_are_not() {
     assert!(!view.coverage_lost.iter().any(|(a, _)| *a == Aspect::Fencing));
 }
 
+/// The reasons why tokens cannot be judged.
+fn blind(s: &Sim) -> Vec<BlindReason> {
+    let of_fencing = |(a, r): &(Aspect, BlindReason)| (*a == Aspect::Fencing).then_some(*r);
+    s.lock().blind.iter().filter_map(of_fencing).collect()
+}
+
+#[test]
+fn a_token_that_was_never_seen_is_no_token_to_check() {
+    let without = Fencing { issued: None, accepted: vec![], rejected: vec![resource("db")] };
+    let issues = Fencing { issued: Some(redis("fence:{lock}")), ..without };
+    let mut s = Sim::new(2000, None, LockRules { fencing: Some(issues), ..rules() });
+    let none = |s: &mut Sim| {
+        s.advance(2000);
+        let ((store, lock), resource) = (at(), "db".into());
+        tell(s, issued(), Ok(None));
+        tell(s, SourceRef::FencingRejected { store, lock, resource }, Ok(None));
+    };
+    none(&mut s);
+    assert_eq!(blind(&s), [BlindReason::NoHistory], "a count that is not there is 0");
+    tell(&mut s, issued(), Err(FailReason::Permission));
+    assert_eq!(blind(&s), [BlindReason::Permission]);
+    none(&mut s);
+    poll(&mut s, &[(issued(), 0)]);
+    assert_eq!(blind(&s), [BlindReason::NotConfigured], "there are tokens, and nobody checks them");
+    none(&mut s);
+    assert_eq!(blind(&s), [BlindReason::NotConfigured], "a counter that vanished was there");
+    assert_eq!(fencing(&s).regressions[0].1, 1);
+}
+
 #[test]
 fn tokens_that_fall_are_counted_noted_and_outlive_a_reload() {
     let mut s = Sim::new(2000, None, guarded());

@@ -133,8 +133,8 @@ pub(super) fn describe<'a>(
             .filter(|_| fresh)
             .map(|(addr, kind)| Divergence { addr, kind: kind.as_str() })
             .collect(),
-        coverage_lost: coverage(&lock.coverage_lost),
-        cannot_be_judged: coverage(&lock.blind),
+        coverage_lost: coverage(lock, &lock.coverage_lost),
+        cannot_be_judged: coverage(lock, &lock.blind),
         counts: Counts {
             acquisitions: lock.counts.acquisitions,
             renewals: lock.counts.renewals,
@@ -152,10 +152,15 @@ pub(super) fn describe<'a>(
     }
 }
 
-fn coverage(list: &[(Aspect, BlindReason)]) -> Vec<Coverage> {
+fn coverage(lock: &LockView, list: &[(Aspect, BlindReason)]) -> Vec<Coverage> {
     let word = |(aspect, reason): &(Aspect, BlindReason)| Coverage {
         aspect: aspect.as_str(),
         reason: reason.as_str(),
+        detail: lock
+            .missed_pointer
+            .as_ref()
+            .filter(|_| (*aspect, *reason) == (Aspect::Holder, BlindReason::Unsupported))
+            .map(|pointer| format!("`{pointer}` finds nothing in the value")),
     };
     list.iter().map(word).collect()
 }

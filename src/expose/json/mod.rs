@@ -62,6 +62,8 @@ pub struct Clocks<'a> {
 struct Coverage {
     aspect: &'static str,
     reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
 }
 
 /// The document of all locks.

@@ -87,7 +87,7 @@ pub(super) fn describe_worker(view: &WorkerView) -> Worker<'_> {
         coverage_lost: view
             .coverage_lost
             .iter()
-            .map(|(aspect, reason)| Coverage { aspect, reason })
+            .map(|(aspect, reason)| Coverage { aspect, reason, detail: None })
             .collect(),
     }
 }

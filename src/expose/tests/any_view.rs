@@ -123,6 +123,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             coverage_lost,
             beat_age_seconds: n[12],
             told: ToldView::default(),
+            missed_pointer: None,
             transitions: Vec::new(),
         }
     })

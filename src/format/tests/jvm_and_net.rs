@@ -21,7 +21,7 @@ fn shedlock_says_when_and_where() {
     let d = string("job-lock:default:report", &value, &auto());
     assert_eq!((d.format, d.tokens), ("shedlock", TokenKind::PerAcquire));
     assert!(d.ends_by_expiry && d.also_fits.is_empty());
-    assert_eq!(who(&d), (None, Some("web-1.example"), None));
+    assert_eq!(who(&d), (Some("web-1.example"), Some("web-1.example"), None));
     assert_eq!(d.holders[0].taken_at, Some(1_795_958_041.09));
     let before_2025 = "ADDED:2024-02-29T23:59:60.000Z@web-1";
     let d = string("locks/report", before_2025, &auto());
@@ -75,13 +75,31 @@ fn medallion_names_host_and_process() {
     let d = string("job", MEDALLION, &auto());
     assert_eq!((d.format, d.tokens), ("medallion", TokenKind::PerAcquire));
     assert_eq!((d.default_lease, d.always_renews), (Some(Duration::from_secs(30)), Some(0.3)));
-    assert_eq!(who(&d), (None, Some("MY_HOST"), Some(4711)));
+    assert_eq!(who(&d), (Some("MY_HOST"), Some("MY_HOST"), Some(4711)));
     assert_eq!(d.holders[0].mode, Mode::Exclusive);
     assert_eq!(string("job.writer", MEDALLION, &auto()).holders[0].mode, Mode::Write);
     for other in
         ["_4711_9f86d081884c7d659a2feaa0c55ad015", "h_x_9f86d081884c7d659a2feaa0c55ad015", "h_1_9f"]
     {
         assert_eq!(named("job", other), "string", "{other}");
+    }
+}
+
+#[test]
+fn a_host_stands_for_the_worker_unless_something_else_may_name_one() {
+    let by = |rules: &LockRules| {
+        let d = string("job", MEDALLION, rules);
+        assert_eq!(d.holders[0].owner.host.as_deref(), Some("MY_HOST"));
+        d.holders[0].owner.worker.as_deref().map(str::to_owned)
+    };
+    assert_eq!(by(&auto()).as_deref(), Some("MY_HOST"));
+    assert_eq!(by(&declared("medallion")).as_deref(), Some("MY_HOST"));
+    assert_eq!(by(&pattern("^(?P<worker>MY)_")).as_deref(), Some("MY"));
+    assert_eq!(by(&pattern("^(?P<worker>nobody)_")), None, "a pattern that does not fit is asked");
+    assert_eq!(by(&LockRules { has_index: true, ..auto() }), None);
+    for host in ["localhost", "LocalHost", "localhost.localdomain", "unknown"] {
+        let d = string("job", MEDALLION.replace("MY_HOST", host), &auto());
+        assert_eq!(who(&d), (None, Some(host), Some(4711)), "any host may be called so");
     }
 }
 
@@ -96,7 +114,8 @@ fn medallions_readers_are_a_set() {
     let other = MEDALLION.replace("4711", "4712");
     let d = set("job.readers", &[&other, MEDALLION]);
     assert_eq!((d.format, d.holders.len()), ("medallion-readers", 2));
-    assert!(d.holders.iter().all(|h| h.mode == Mode::Read && h.owner.host.is_some()));
+    let host = Some("MY_HOST");
+    assert!(d.holders.iter().all(|h| h.mode == Mode::Read && h.owner.worker.as_deref() == host));
     let d = set("job.readers", &[MEDALLION, "someone"]);
     assert_eq!((d.format, d.holders.len(), d.strangers), ("medallion-readers", 1, 1));
     assert_eq!(set("job.readers", &["a", MEDALLION, "someone"]).format, "unknown");

@@ -6,9 +6,18 @@ use super::*;
 use crate::config::FORMATS;
 
 #[test]
-fn the_config_knows_the_same_names() {
+fn the_config_knows_the_same_formats() {
     let names: Vec<&str> = REGISTRY.iter().map(|f| f.name).collect();
-    assert_eq!(names, FORMATS, "FORMATS in src/config/model/lock.rs");
+    let known: Vec<&str> = FORMATS.iter().map(|f| f.name).collect();
+    assert_eq!(names, known, "FORMATS in src/config/model/format.rs");
+    for (format, known) in REGISTRY.iter().zip(FORMATS) {
+        let name = format.name;
+        assert_eq!(format.kind == Kind::String, known.is_string, "{name}");
+        // Of these the value tells how many may hold it.
+        let may_be = name == "sidekiq-unique-jobs";
+        let has_permits = matches!(format.sharing, Sharing::Permits(_)) || may_be;
+        assert_eq!(has_permits, known.has_permits, "{name}");
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn medallions_permits_end_one_by_one() {
     let d = zset("sem", &[(token, END)], &auto());
     assert_eq!((d.format, d.sharing), ("medallion-semaphore", Sharing::Permits(None)));
     assert_eq!((d.tokens, d.always_renews), (TokenKind::PerAcquire, Some(0.3)));
-    assert_eq!((d.holders[0].mode, who(&d)), (Mode::Permit, (None, Some("h1"), Some(4711))));
+    assert_eq!((d.holders[0].mode, who(&d)), (Mode::Permit, (Some("h1"), Some("h1"), Some(4711))));
     assert_eq!(d.holders[0].until, Some(ServerTime::from_ms(1_795_969_586_629)));
 }
 

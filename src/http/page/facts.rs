@@ -5,7 +5,7 @@ use super::frame::UNKNOWN;
 use super::row::Row;
 use super::{when, words};
 use crate::expose::standing;
-use crate::view::{BlindReason, HolderView, LeaseSource, LockView};
+use crate::view::{Aspect, BlindReason, HolderView, LeaseSource, LockView};
 
 /// Holders named in a cell. A semaphore can have many; the lock's own page and the API have them all.
 const NAMED: usize = 5;
@@ -151,7 +151,13 @@ pub fn blind(lock: &LockView) -> String {
     let mut out = String::new();
     for (aspect, reason) in &lock.blind {
         let class = if *reason == BlindReason::NotConfigured { " class=\"dim\"" } else { "" };
-        put!(out, "<div{class}>{}</div>", Prose(&words::blind(*aspect, *reason)));
+        let text = match &lock.missed_pointer {
+            Some(pointer) if (*aspect, *reason) == (Aspect::Holder, BlindReason::Unsupported) => {
+                words::missed(pointer)
+            }
+            _ => words::blind(*aspect, *reason),
+        };
+        put!(out, "<div{class}>{}</div>", Prose(&text));
     }
     if out.is_empty() { UNKNOWN.to_owned() } else { out }
 }

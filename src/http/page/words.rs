@@ -119,6 +119,12 @@ pub fn blind(aspect: Aspect, reason: BlindReason) -> String {
     format!("{}: {}", aspect.as_str(), why(aspect, reason))
 }
 
+/// What it means that a pointer finds nothing.
+pub fn missed(pointer: &str) -> String {
+    let shown = pointer.replace('`', "'");
+    format!("holder: `{shown}` finds nothing in the value (see `owner_json`)")
+}
+
 fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
     use {Aspect as A, BlindReason as R};
     match (aspect, reason) {
@@ -138,6 +144,7 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
         }
         (A::Clock, R::Unreachable) => "a chronyd does not answer",
         (A::Clock, R::NoHistory) => "a chronyd was not asked yet",
+        (A::Fencing, R::NoHistory) => "no token seen yet",
         (A::Renewals, R::NoHistory) => "too few seen to know their habit",
         (_, R::NotConfigured) => "not configured",
         (_, R::Permission) => "permission refused",

@@ -146,6 +146,21 @@ async fn what_cannot_be_judged_is_there_with_what_to_configure() {
 }
 
 #[tokio::test]
+async fn a_pointer_that_finds_nothing_is_shown_as_it_was_written() {
+    let mut setup = Setup::example();
+    let lock = lock_named(&mut setup.view, "orders");
+    lock.blind = vec![(Aspect::Holder, BlindReason::Unsupported)];
+    lock.missed_pointer = Some("/a<b>`c".into());
+    let server = setup.start().await;
+    let page = server.ask(&get("/locks/main/orders")).await.text();
+    only_our_tags(&page);
+    let text = words_of(&page);
+    assert!(text.contains("holder: /a&lt;b&gt;&#39;c finds nothing in the value"), "{text}");
+    let json = server.ask(&get("/api/v1/locks/main/orders")).await.text();
+    assert!(json.contains("\"detail\": \"`/a<b>`c` finds nothing in the value\""), "{json}");
+}
+
+#[tokio::test]
 async fn an_old_snapshot_is_marked_there_too() {
     let server = Setup::too_old().start().await;
     let text = server.ask(&get("/locks/main/orders")).await.text();
