@@ -40,6 +40,7 @@ mod live_workers;
 mod outage;
 mod pipeline;
 mod processes;
+mod quiet_start;
 mod refused_keys;
 mod replicas;
 mod runbooks;
