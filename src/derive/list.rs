@@ -1,5 +1,5 @@
 //! One list of live workers, and which holders it does not name. A holder is unlisted once every complete read for a minute
-//! and three refreshes lacks it; a list that has never named anybody, or was not read lately, says nothing.
+//! (three refreshes, if that is longer) lacks it; a list that has never named anybody, or was not read lately, says nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -55,8 +55,12 @@ impl List {
     /// Takes a complete read. Gives back the names that the read before did not have.
     pub fn take(&mut self, members: &[ListMember], span: Span) -> Vec<Arc<str>> {
         self.reads.succeeded(span.done);
-        self.is_broken =
-            self.last.is_some_and(|l| !is_fresh(Some(l.done), span.sent, self.refresh));
+        // One read that failed, or some of a list that is read often, breaks no absence: half of the wait is watched anyway.
+        let is_long = |l: Span| {
+            !is_fresh(Some(l.done), span.sent, self.refresh)
+                && span.sent.since(l.done) > self.patience() / 2
+        };
+        self.is_broken = self.last.is_some_and(is_long);
         self.last = Some(span);
         self.has_named |= !members.is_empty();
         let now: HashSet<Arc<str>> = members.iter().map(|m| m.name.clone()).collect();
