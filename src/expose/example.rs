@@ -48,7 +48,13 @@ fn main_store() -> StoreView {
         fresh: true,
         read_age_seconds: Some(0.3),
         nodes: vec![node("10.0.0.5:6379", "master"), node("10.0.0.6:6379", "replica")],
-        locks: vec![hostile_lock(), flagged_lock(), orders_lock(), unread_lock(), hidden_lock()],
+        locks: vec![
+            hostile_lock(),
+            flagged_lock(),
+            LockView { told: told::of_orders(), ..orders_lock() },
+            unread_lock(),
+            hidden_lock(),
+        ],
         groups: vec![group::jobs()],
         primaries: Some(1),
         failovers: 1,
@@ -206,7 +212,7 @@ fn orders_lock() -> LockView {
         coverage_lost: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         beat_age_seconds: Some(43.0),
-        told: told::of_orders(),
+        told: told::of_others(),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

@@ -62,7 +62,8 @@ mod tests {
     #[test]
     fn plain_names_stay_as_they_are() {
         assert_eq!(text("lock:{orders} \"1\" ü".as_bytes()), "lock:{orders} \"1\" ü");
-        for key in ["laravel_unique_job:App\\Jobs\\X:1", "a\\", "\\\\host\\share", "a\\x", "a\\xg0"] {
+        for key in ["laravel_unique_job:App\\Jobs\\X:1", "a\\", "\\\\host\\share", "a\\x", "a\\xg0"]
+        {
             assert_eq!(text(key.as_bytes()), key);
         }
     }

@@ -17,6 +17,7 @@ mod facts;
 mod frame;
 mod groups;
 mod lock;
+mod resources;
 mod row;
 mod stalls;
 mod status;

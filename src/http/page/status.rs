@@ -19,10 +19,12 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     let rows = row::all(view);
     // The locks of a group are on its own page, but for the first that need a look.
     let (mut flagged, calm): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
-        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| !r.raised.is_empty());
+        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| r.needs_a_look());
     let calm: Vec<&Row<'_>> = calm.into_iter().filter(|r| r.lock.group.is_none()).collect();
-    // Signals are in the order of danger, so that comparing the lists puts the worst lock first.
-    flagged.sort_by(|a, b| a.raised.cmp(&b.raised));
+    // Signals are in the order of danger, so that comparing the lists puts the worst lock first; those without come last.
+    flagged.sort_by(|a, b| {
+        a.raised.is_empty().cmp(&b.raised.is_empty()).then_with(|| a.raised.cmp(&b.raised))
+    });
 
     let path = Escaped(metrics_path);
     let links = format!(
@@ -30,9 +32,10 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
          <a href=\"/api/v1/workers\">workers</a> <a href=\"/api/v1/clocks\">clocks</a>"
     );
     let mut out = frame::open(snapshot, now, "dlock_exporter", "dlock_exporter", &links);
-    if flagged.is_empty() {
+    if flagged.iter().all(|r| r.raised.is_empty()) {
         all_is_calm(&mut out, &rows);
-    } else {
+    }
+    if !flagged.is_empty() {
         put!(out, "<h2>Needs a look <small>{}</small></h2>\n", flagged.len());
         attention::table(&mut out, flagged.get(..ROWS).unwrap_or(&flagged));
         more(&mut out, flagged.len());
@@ -114,6 +117,9 @@ fn state(row: &Row<'_>) -> String {
     let mut out = facts::state(row);
     for signal in &row.raised {
         put!(out, "<div class=\"down\"><code>{}</code></div>", Broken(&words::metric(*signal)));
+    }
+    for note in &row.notes {
+        put!(out, "<div class=\"prose\">{note}</div>");
     }
     out
 }
