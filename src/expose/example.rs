@@ -55,6 +55,7 @@ fn main_store() -> StoreView {
             unread_lock(),
             hidden_lock(),
         ],
+        lists: vec![told::fleet(), told::unread_list()],
         groups: vec![group::jobs()],
         primaries: Some(1),
         failovers: 1,
@@ -211,6 +212,7 @@ fn orders_lock() -> LockView {
         divergences: vec![("10.0.0.6:6379".into(), DivergenceKind::ExpiredByClock)],
         coverage_lost: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
+        hints: Vec::new(),
         beat_age_seconds: Some(43.0),
         told: told::of_others(),
         transitions: vec![TransitionView {

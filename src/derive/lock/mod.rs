@@ -54,6 +54,7 @@ pub use creep::Creep;
 pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
+pub use shape::Shown;
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]

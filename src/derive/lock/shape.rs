@@ -23,6 +23,39 @@ pub struct Shapes {
     other: Option<(Coarse, u32, Mono)>,
     /// The last read of a key that was there.
     pub last: Option<Mono>,
+    /// What it showed.
+    pub shown: Option<Shown>,
+}
+
+/// What a key shows, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Type and kind.
+    pub shape: Shape,
+    /// The format that it looks like, where it is none of the declared one's.
+    pub looks_like: Option<&'static str>,
+}
+
+impl Shown {
+    /// In words: a hash that looks like redisson.
+    pub fn words(self) -> String {
+        let shape = match self.shape {
+            Shape::Text => "a string",
+            Shape::Binary => "a string of bytes",
+            Shape::Number => "a number",
+            Shape::Json => "JSON",
+            Shape::Empty => "an empty string",
+            Shape::OwnerHash | Shape::Hash => "a hash",
+            Shape::Zset => "a sorted set",
+            Shape::Set => "a set",
+            Shape::List => "a list",
+            Shape::Other => "of another type",
+        };
+        match self.looks_like {
+            Some(format) => format!("{shape} that looks like {format}"),
+            None => shape.to_owned(),
+        }
+    }
 }
 
 /// The key type, and of a string whether it can be a token. Random bytes may happen to be text, and a hash is one whether or
@@ -60,6 +93,7 @@ impl Shapes {
     /// Takes a value; `is_lock` if it can be the lock's own. Returns whether its shape is unexpected.
     fn read(&mut self, value: &Decoded, is_lock: bool, at: Mono) -> bool {
         self.last = Some(at);
+        self.shown = Some(Shown { shape: value.shape, looks_like: value.looks_like });
         let shape = Coarse::of(value.shape);
         let Some(own) = self.own else {
             self.own = (is_lock && !value.misfit).then_some(shape);
@@ -100,10 +134,13 @@ impl Lock {
             }
             Found::Unreadable(Unreadable::Permission) => None,
         };
-        let declared = self.rules.format.clone();
-        let detail = || match declared {
-            Some(format) => format!("the key is nothing that {format} writes"),
-            None => "the key is of another type or shape than it was".to_owned(),
+        let (declared, shown) = (self.rules.format.clone(), self.shapes.shown);
+        let detail = || {
+            let is = shown.map(|s| format!("the key is {}", s.words())).unwrap_or_default();
+            match declared {
+                Some(format) => format!("{is}, nothing that {format} writes"),
+                None => format!("{is}, which it was not before"),
+            }
         };
         self.signal(Signal::ShapeUnexpected, value, now, detail, fx);
     }

@@ -93,6 +93,7 @@ impl State {
         let was_failing = list.reads.failure.is_some();
         match &read.members {
             Err(failed) => {
+                list.trouble.clone_from(&failed.detail);
                 if list.reads.failed(failed.reason) {
                     let detail = format!("{} ({})", failed.detail, failed.reason.as_str());
                     fx.changed("", name.clone(), "list_unreadable", detail);

@@ -1,8 +1,9 @@
-//! What sources tell of the example's locks.
+//! What sources tell of the example's locks, and its lists of live workers.
 
 use std::sync::Arc;
 
-use crate::view::{EffectsView, FencingView, ToldView};
+use crate::observe::node::FailReason;
+use crate::view::{EffectsView, FencingView, ListView, ToldView};
 
 /// Of `orders`, of which something was told lately.
 pub fn of_orders() -> ToldView {
@@ -31,5 +32,29 @@ pub fn of_others() -> ToldView {
             duplicates: Some(1),
             duplicated_seconds: None,
         }],
+    }
+}
+
+/// A list that can be read.
+pub fn fleet() -> ListView {
+    ListView {
+        name: "fleet".into(),
+        preset: "rq",
+        read: Some((12, 3.5)),
+        fresh: true,
+        failure: None,
+        has_named: true,
+    }
+}
+
+/// One that cannot.
+pub fn unread_list() -> ListView {
+    ListView {
+        name: "jobs".into(),
+        preset: "sidekiq",
+        read: None,
+        fresh: false,
+        failure: Some((FailReason::Permission, "SSCAN of processes was answered by NOPERM".into())),
+        has_named: false,
     }
 }

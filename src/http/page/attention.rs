@@ -24,7 +24,7 @@ pub fn table(out: &mut String, rows: &[&Row<'_>]) {
     for row in rows {
         let class = if row.raised.is_empty() { "" } else { " class=\"flagged\"" };
         put!(out, "<tr{class}>");
-        facts::cell(out, "Lock", &facts::link(row));
+        facts::cell(out, "Lock", &facts::lock(row));
         facts::cell(out, "What is wrong", &wrong(row));
         facts::cell(out, "Holder", &holder(row));
         facts::cell(out, "Last beat", &facts::beat(row));

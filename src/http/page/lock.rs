@@ -4,7 +4,7 @@
 use super::escape::{Broken, Prose, segment};
 use super::frame::{self, UNKNOWN};
 use super::row::Row;
-use super::{attention, details, facts, resources, stalls, when, words};
+use super::{attention, details, facts, stalls, when, words};
 use crate::expose::{Rendered, standing};
 use crate::observe::Mono;
 use crate::view::{Signal, View};
@@ -30,7 +30,6 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, now: Mono) -> String {
     signals(&mut out, row);
     blind(&mut out, row, snapshot.view());
     details::lists(&mut out, row, snapshot.view());
-    resources::section(&mut out, row, snapshot.view());
     transitions(&mut out, row, snapshot.view().taken_wall);
     frame::close(out)
 }

@@ -16,6 +16,7 @@ mod escape;
 mod facts;
 mod frame;
 mod groups;
+mod hints;
 mod lock;
 mod resources;
 mod row;

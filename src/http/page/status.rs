@@ -1,4 +1,4 @@
-//! The status page: locks that need a look, groups of locks, then the other locks, then workers on this host, stores and clocks.
+//! The status page: locks that need a look, groups of locks, then the other locks, then workers, stores and clocks.
 
 use super::escape::{Broken, Escaped};
 use super::frame::UNKNOWN;
@@ -101,7 +101,7 @@ pub fn table<'a, 'b: 'a>(out: &mut String, rows: impl Iterator<Item = &'a Row<'b
 
 fn other(out: &mut String, row: &Row<'_>) {
     out.push_str("<tr>");
-    facts::cell(out, "Lock", &facts::link(row));
+    facts::cell(out, "Lock", &facts::lock(row));
     facts::cell(out, "State", &state(row));
     facts::cell(out, "Holder", &facts::holders(row));
     let liveness = row.now(row.lock.liveness).map_or(UNKNOWN, words::liveness);
