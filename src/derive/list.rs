@@ -28,6 +28,8 @@ pub struct List {
     has_named: bool,
     /// How reading goes.
     pub reads: Reads,
+    /// What exactly went wrong with the last read, if it failed.
+    pub trouble: String,
     holders: HashMap<Token, Sighting>,
 }
 
@@ -113,6 +115,23 @@ impl List {
         host.is_some_and(|h| has(h) || owner.pid.is_some_and(|pid| has(&format!("{h}:{pid}"))))
     }
 
+    /// How long it will be until the absence of a holder counts, which holds a lock since `first`; `None` if it is named or
+    /// counts as absent.
+    pub fn waits(
+        &self,
+        owner: &Owner,
+        worker: Option<&Arc<str>>,
+        first: Mono,
+        now: Mono,
+    ) -> Option<Duration> {
+        let sighting = self.holders.get(&owner.token);
+        if self.names(owner, worker) || sighting.is_some_and(|s| s.loss.is_some()) {
+            return None;
+        }
+        let since = sighting.and_then(|s| s.absent_since).map_or(now, |since| since.max(first));
+        Some(self.patience().saturating_sub(now.since(since)))
+    }
+
     /// What it says of a holder now.
     pub fn verdict(
         &self,
@@ -147,6 +166,11 @@ impl List {
     /// Whether the last read came too late for an absence to have lasted from the one before.
     pub fn is_broken(&self) -> bool {
         self.is_broken
+    }
+
+    /// Names in the last complete read, and when that was; `None` before one.
+    pub fn last_read(&self) -> Option<(usize, Mono)> {
+        self.last.map(|last| (self.members.len(), last.done))
     }
 
     /// Whether it can say anything at all.

@@ -120,6 +120,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .collect(),
         workers_dropped: state.workers.dropped_in(store.id),
         flagged: group::flagged(locks.iter().filter(|l| l.fresh)),
+        lists: super::list::lists(state, store, now),
         groups,
         ownerless: left_out(store, |l| !l.is_lock() && l.is_ownerless),
         refused: left_out(store, Lock::is_refused),

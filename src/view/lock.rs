@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::holder::{Holder, holder_view, holders, worst};
-use super::{LockView, coverage, resources};
+use super::holder::{Holder, can_see_holder, holder_view, holders, worst};
+use super::{LockView, coverage, hint, resources};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
@@ -147,6 +147,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             list
         },
         coverage_lost: coverage::configured(&blind),
+        hints: hint::hints(state, lock, &holders, &blind, now),
         blind,
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
         told: resources::told(state, lock, now),
@@ -243,7 +244,7 @@ fn left(holder: &Holder<'_>, now: Mono) -> f64 {
 
 fn counts(state: &State, lock: &Lock) -> LockCounts {
     let c = &lock.counts;
-    let is_visible = coverage::can_see_holder(state, lock);
+    let is_visible = can_see_holder(state, lock);
     LockCounts {
         acquisitions: c.acquisitions,
         renewals: c.renewals,

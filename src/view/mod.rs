@@ -5,10 +5,12 @@ mod build;
 mod clock;
 mod coverage;
 mod group;
+mod hint;
 mod holder;
 mod host;
 mod host_coverage;
 mod lease_coverage;
+mod list;
 mod lock;
 mod resources;
 mod worker;
@@ -19,7 +21,9 @@ pub use build::Instant;
 pub use clock::ClockView;
 pub use coverage::BLIND;
 pub use group::{GroupCounts, GroupView};
+pub use hint::{Hint, Namer, Reuse};
 pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
+pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
@@ -68,6 +72,8 @@ pub struct StoreView {
     pub nodes: Vec<NodeView>,
     /// Its locks by name.
     pub locks: Vec<LockView>,
+    /// Lists of live workers that are in it, by name.
+    pub lists: Vec<ListView>,
     /// Groups that locks are told as, by name.
     pub groups: Vec<GroupView>,
     /// Largest number of nodes of one replication lineage that say master.
@@ -257,6 +263,8 @@ pub struct LockView {
     pub coverage_lost: Vec<(Aspect, BlindReason)>,
     /// All that cannot be judged, also what nobody configured; for people, not for series.
     pub blind: Vec<(Aspect, BlindReason)>,
+    /// What more is known of why, by aspect; for people.
+    pub hints: Vec<(Aspect, Hint)>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
     /// What sources tell of it.

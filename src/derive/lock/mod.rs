@@ -56,6 +56,7 @@ pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
 pub use pointer::Missed;
+pub use shape::Shown;
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]

@@ -26,6 +26,39 @@ pub struct Shapes {
     strange: u32,
     /// The last read of a key that was there.
     pub last: Option<Mono>,
+    /// What it showed.
+    pub shown: Option<Shown>,
+}
+
+/// What a key shows, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Type and kind.
+    pub shape: Shape,
+    /// The format that it looks like, where it is none of the declared one's.
+    pub looks_like: Option<&'static str>,
+}
+
+impl Shown {
+    /// In words: a hash that looks like redisson.
+    pub fn words(self) -> String {
+        let shape = match self.shape {
+            Shape::Text => "a string",
+            Shape::Binary => "a string of bytes",
+            Shape::Number => "a number",
+            Shape::Json => "JSON",
+            Shape::Empty => "an empty string",
+            Shape::OwnerHash | Shape::Hash => "a hash",
+            Shape::Zset => "a sorted set",
+            Shape::Set => "a set",
+            Shape::List => "a list",
+            Shape::Other => "of another type",
+        };
+        match self.looks_like {
+            Some(format) => format!("{shape} that looks like {format}"),
+            None => shape.to_owned(),
+        }
+    }
 }
 
 /// The key type, and of a string whether it can be a token. Random bytes may happen to be text, and a hash is one whether or
@@ -63,6 +96,7 @@ impl Shapes {
     /// Takes a value; `is_lock` if it can be the lock's own. Returns whether its shape is unexpected.
     fn read(&mut self, value: &Decoded, is_lock: bool, at: Mono) -> bool {
         self.last = Some(at);
+        self.shown = Some(Shown { shape: value.shape, looks_like: value.looks_like });
         self.strange = if value.strangers > 0 { self.strange.saturating_add(1) } else { 0 };
         let is_other = self.is_other(value, is_lock, at);
         is_other || self.strange >= READS
@@ -109,19 +143,22 @@ impl Lock {
             }
             Found::Unreadable(Unreadable::Permission) => None,
         };
-        let declared = self.rules.format.clone();
+        let (declared, shown) = (self.rules.format.clone(), self.shapes.shown);
         let strangers = match found {
             Found::Present { value, .. } if value.strangers > 0 => {
                 Some((value.strangers, value.format))
             }
             _ => None,
         };
-        let detail = || match (strangers, declared) {
-            (Some((n, format)), _) => {
-                format!("of the key's members {n} are none that {format} writes")
+        let detail = || {
+            let is = shown.map(|s| format!("the key is {}", s.words())).unwrap_or_default();
+            match (strangers, declared) {
+                (Some((n, format)), _) => {
+                    format!("of the key's members {n} are none that {format} writes")
+                }
+                (None, Some(format)) => format!("{is}, nothing that {format} writes"),
+                (None, None) => format!("{is}, which it was not before"),
             }
-            (None, Some(format)) => format!("the key is nothing that {format} writes"),
-            (None, None) => "the key is of another type or shape than it was".to_owned(),
         };
         self.signal(Signal::ShapeUnexpected, value, now, detail, fx);
     }

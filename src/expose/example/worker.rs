@@ -1,14 +1,14 @@
 //! The example's workers.
 
-use super::HOSTILE;
+use super::{HOSTILE, host};
 use crate::config::SeriesTier;
 use crate::observe::worker::ProcessState;
 use crate::view::*;
 
-/// Frozen, with all that is seen of a worker.
+/// One whose heartbeat stands still.
 pub fn frozen() -> WorkerView {
     WorkerView {
-        host: Some(super::host::full()),
+        host: Some(host::full()),
         skew_bounds: vec![("main".into(), 0.0031)],
         name: "orders-1".into(),
         tier: SeriesTier::Full,
@@ -35,7 +35,7 @@ pub fn frozen() -> WorkerView {
     }
 }
 
-/// Gone, with a hostile name.
+/// One of which nothing is left, with a name that tries to break out.
 pub fn gone() -> WorkerView {
     WorkerView {
         name: HOSTILE.into(),

@@ -1,4 +1,4 @@
-//! The status page: locks that need a look, groups of locks, then the other locks, then workers on this host, stores and clocks.
+//! The status page: locks that need a look, groups of locks, then the other locks, then workers, stores and clocks.
 
 use super::escape::{Broken, Escaped};
 use super::frame::UNKNOWN;
@@ -19,10 +19,12 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     let rows = row::all(view);
     // The locks of a group are on its own page, but for the first that need a look.
     let (mut flagged, calm): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
-        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| !r.raised.is_empty());
+        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| r.needs_a_look());
     let calm: Vec<&Row<'_>> = calm.into_iter().filter(|r| r.lock.group.is_none()).collect();
-    // Signals are in the order of danger, so that comparing the lists puts the worst lock first.
-    flagged.sort_by(|a, b| a.raised.cmp(&b.raised));
+    // Signals are in the order of danger, so that comparing the lists puts the worst lock first; those without come last.
+    flagged.sort_by(|a, b| {
+        a.raised.is_empty().cmp(&b.raised.is_empty()).then_with(|| a.raised.cmp(&b.raised))
+    });
 
     let path = Escaped(metrics_path);
     let links = format!(
@@ -31,9 +33,10 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     );
     let mut out = frame::open(snapshot, now, "dlock_exporter", "dlock_exporter", &links);
     let is_partial = stores::notes(&mut out, &view.stores);
-    if flagged.is_empty() {
+    if flagged.iter().all(|r| r.raised.is_empty()) {
         all_is_calm(&mut out, &rows, is_partial);
-    } else {
+    }
+    if !flagged.is_empty() {
         put!(out, "<h2>Needs a look <small>{}</small></h2>\n", flagged.len());
         attention::table(&mut out, flagged.get(..ROWS).unwrap_or(&flagged));
         more(&mut out, flagged.len());
@@ -102,7 +105,7 @@ pub fn table<'a, 'b: 'a>(out: &mut String, rows: impl Iterator<Item = &'a Row<'b
 
 fn other(out: &mut String, row: &Row<'_>) {
     out.push_str("<tr>");
-    facts::cell(out, "Lock", &facts::link(row));
+    facts::cell(out, "Lock", &facts::lock(row));
     facts::cell(out, "State", &state(row));
     facts::cell(out, "Holder", &facts::holders(row));
     let liveness = row.now(row.lock.liveness).map_or(UNKNOWN, words::liveness);
@@ -118,6 +121,9 @@ fn state(row: &Row<'_>) -> String {
     let mut out = facts::state(row);
     for signal in &row.raised {
         put!(out, "<div class=\"down\"><code>{}</code></div>", Broken(&words::metric(*signal)));
+    }
+    for note in &row.notes {
+        put!(out, "<div class=\"prose\">{note}</div>");
     }
     out
 }

@@ -1,8 +1,9 @@
-//! Stores and their nodes: what answers, what does not and why, and what is known to be missing from the page.
+//! Stores, their nodes and their lists of live workers: what answers, what does not and why, and what is known to be missing
+//! from the page.
 
-use super::escape::Broken;
+use super::escape::{Broken, Escaped};
 use super::{when, words};
-use crate::view::{LeftOut, NodeView, StoreView};
+use crate::view::{LeftOut, ListView, NodeView, StoreView};
 
 /// All stores.
 pub fn list(out: &mut String, stores: &[StoreView]) {
@@ -15,6 +16,9 @@ pub fn list(out: &mut String, stores: &[StoreView]) {
         put!(out, "<h3>{} <small class=\"{class}\">{read}</small></h3><ul>\n", Broken(&store.name));
         for node in &store.nodes {
             node_line(out, node);
+        }
+        for list in &store.lists {
+            list_line(out, list);
         }
         out.push_str("</ul>\n");
         left_out(out, store);
@@ -51,7 +55,7 @@ fn node_line(out: &mut String, node: &NodeView) {
             "<span class=\"dim\">, {}, {} {}</span>",
             facts.role,
             Broken(&facts.flavor),
-            Broken(&facts.version)
+            Escaped(&facts.version)
         );
         if facts.restart_unsafe == Some(true) {
             out.push_str(
@@ -59,6 +63,30 @@ fn node_line(out: &mut String, node: &NodeView) {
                  before may still believe in its lock while another has it</div>",
             );
         }
+    }
+    out.push_str("</li>\n");
+}
+
+fn list_line(out: &mut String, list: &ListView) {
+    let (name, preset) = (Broken(&list.name), list.preset);
+    put!(out, "<li>live workers <b>{name}</b> <span class=\"dim\">({preset})</span> ");
+    match &list.failure {
+        Some((reason, detail)) => put!(
+            out,
+            "<span class=\"down\">cannot be read: {} - </span>{}",
+            words::plain(reason.as_str()),
+            Broken(detail)
+        ),
+        None if list.read.is_none() => out.push_str("<span class=\"dim\">not read yet</span>"),
+        None if !list.fresh => out.push_str("<span class=\"down\">not read lately</span>"),
+        None if !list.has_named => {
+            out.push_str("never named anybody, so it says nothing yet");
+        }
+        None => out.push_str("<span class=\"up\">read</span>"),
+    }
+    if let Some((members, age)) = list.read {
+        let members = words::count(members, "member", "members");
+        put!(out, "<span class=\"dim\">, {members} {} ago</span>", when::seconds(age));
     }
     out.push_str("</li>\n");
 }

@@ -34,6 +34,25 @@ async fn a_store_says_whether_its_locks_are_up_to_date() {
 }
 
 #[tokio::test]
+async fn lists_of_live_workers_are_told_with_their_members_or_what_is_wrong() {
+    let text = words(Setup::example()).await;
+    assert_eq!(text.matches("live workers fleet (rq) read, 12 members 3.5 s ago").count(), 2);
+    let refused = "live workers jobs (sidekiq) cannot be read: permission - SSCAN of processes was answered by NOPERM";
+    assert!(text.contains(refused), "{text}");
+    let mut setup = Setup::example();
+    setup.view.stores.truncate(1);
+    let lists = &mut setup.view.stores[0].lists;
+    lists[0].has_named = false;
+    lists[0].read = Some((0, 1.0));
+    lists[1].failure = None;
+    let text = words(setup).await;
+    let silent =
+        "live workers fleet (rq) never named anybody, so it says nothing yet, 0 members 1.0 s ago";
+    assert!(text.contains(silent), "{text}");
+    assert!(text.contains("live workers jobs (sidekiq) not read yet"), "{text}");
+}
+
+#[tokio::test]
 async fn an_unsafe_restart_is_told_in_words() {
     let mut setup = Setup::example();
     assert!(!words(Setup::example()).await.contains("restarted"));
