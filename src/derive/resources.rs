@@ -114,7 +114,8 @@ impl Told {
             SourceRef::FencingRejected { .. } => {
                 let rejected = self.fencing.rejected.entry(resource.clone()).or_default();
                 rejected.reads.succeeded(at);
-                rejected.count.read(number.unwrap_or(0));
+                // A count that is not there says nothing, least of all zero.
+                number.map(|n| rejected.count.read(n));
                 None
             }
             SourceRef::EffectsTotal { .. } => {

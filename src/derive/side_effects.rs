@@ -29,14 +29,13 @@ pub struct SideEffects {
 }
 
 impl SideEffects {
-    /// Takes a read of how many there were; a counter that is not there has counted nothing.
+    /// Takes a read of how many there were. A count that is not there says nothing, least of all zero.
     pub fn read_total(&mut self, total: Option<u64>, span: Span) {
         self.reads[0].succeeded(span.done);
-        let total = total.unwrap_or(0);
-        if self.total.read(total) == Moved::Reset {
+        self.open = total.map(|total| (total, span));
+        if total.is_some_and(|total| self.total.read(total) == Moved::Reset) {
             self.before = None;
         }
-        self.open = Some((total, span));
     }
 
     /// Takes a read of how many logical requests there were. The total has to have been read before it and not long ago:
@@ -49,11 +48,15 @@ impl SideEffects {
         poll: Duration,
     ) -> Option<String> {
         self.reads[1].succeeded(span.done);
-        let distinct = distinct.unwrap_or(0);
-        if self.distinct.read(distinct) == Moved::Reset {
-            self.before = None;
+        let open = self.open.take();
+        let distinct = distinct?;
+        match self.distinct.read(distinct) {
+            Moved::Reset => self.before = None,
+            // Not yet clear whether it began anew: requests that are missing here would look like duplicates.
+            Moved::Behind => return None,
+            Moved::First | Moved::On => {}
         }
-        let (total, read) = self.open.take()?;
+        let (total, read) = open?;
         let is_before = read == span || read.done <= span.sent;
         if !is_before || span.sent.since(read.done) > poll * 2 {
             return None;
@@ -156,10 +159,25 @@ mod tests {
     #[test]
     fn a_counter_that_begins_anew_makes_no_duplicates() {
         // Both, the total alone, and what it is held against alone.
-        assert_eq!(run(&[(50, 50), (3, 3), (4, 4)]).duplicates(), Some(0));
-        assert_eq!(run(&[(50, 50), (3, 51), (4, 52)]).duplicates(), Some(0));
-        let e = run(&[(50, 50), (51, 1), (52, 2), (54, 3), (55, 4)]);
-        assert_eq!((e.total(), e.duplicates()), (Some(5), Some(1)));
+        assert_eq!(run(&[(50, 50), (3, 3), (4, 4), (5, 5), (6, 6)]).duplicates(), Some(0));
+        assert_eq!(run(&[(50, 50), (3, 51), (4, 52), (5, 53), (6, 54)]).duplicates(), Some(0));
+        let e = run(&[(50, 50), (51, 1), (52, 2), (54, 3), (56, 4), (57, 5)]);
+        assert_eq!((e.total(), e.duplicates()), (Some(7), Some(1)));
+    }
+
+    #[test]
+    fn a_count_that_is_missing_is_not_zero() {
+        let (there, gone) = ((Some(1050), Some(1000)), (None, None));
+        for missing in [(None, Some(1000)), (Some(1050), None), gone] {
+            for reads in [[there, missing, there, there], [missing, missing, there, there]] {
+                let mut e = SideEffects::default();
+                for (i, (total, distinct)) in reads.into_iter().enumerate() {
+                    e.read_total(total, span(i));
+                    e.read_distinct(distinct, span(i), POLL);
+                }
+                assert_eq!((e.total(), e.duplicates()), (Some(0), Some(0)), "{reads:?}");
+            }
+        }
     }
 
     #[test]

@@ -5,9 +5,7 @@ use crate::config::{LockRules, TokenKind};
 use crate::observe::Decoded;
 use crate::observe::lock::{Endless, Shape};
 
-use super::{
-    Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, strangers, string, value,
-};
+use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, strangers, string, value};
 
 /// Decodes a value: by the declared format if there is one, else by the one that fits best.
 pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
@@ -39,8 +37,7 @@ fn detect(sight: &Sight<'_>) -> Option<Decoded> {
             _ => best = Some((fit, decoded)),
         }
     }
-    best.map(|(_, decoded)| decoded)
-        .or_else(|| strangers::decode(sight, REGISTRY.iter()))
+    best.map(|(_, decoded)| decoded).or_else(|| strangers::decode(sight, REGISTRY.iter()))
 }
 
 /// A value that is none of the declared format's. One that names an owner all the same looks like another's; that any string

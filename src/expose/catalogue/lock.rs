@@ -135,9 +135,12 @@ families! { LOCKS:
         "How often the token that the resource accepted fell to a smaller one, in two reads in a row; with an empty \
          resource, how often the last token issued went down or vanished.";
     FENCING_REJECTIONS = Counter Full "dlock_fencing_rejections_total" ["store", "lock", "resource"]
-        "Writes that the resource refused because their token was old, since the exporter first read its count.";
+        "Writes that the resource refused because their token was old, since the exporter first read its count. A count \
+         that is missing says nothing. One that falls counts on beyond its highest, and from zero once three reads in a \
+         row showed less than half of that.";
     EFFECTS = Counter Full "dlock_effects_total" ["store", "lock", "resource"]
-        "Side effects on the resource, since the exporter first read its count.";
+        "Side effects on the resource, since the exporter first read its count, which is followed as that of \
+         `dlock_fencing_rejections_total` is.";
     EFFECT_DUPLICATES = Counter Full "dlock_effect_duplicates_total" ["store", "lock", "resource"]
         "Side effects beyond one for each logical request, in two reads in a row, since the exporter first read the \
          counts. Absent where requests are not counted.";

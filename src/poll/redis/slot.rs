@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::asides::Aside;
-use super::batch::{Form, HEAD, MAX_ELEMENTS};
+use super::batch::{Form, HEAD, MAX_ELEMENTS, ends};
 use super::beside::Refused;
 use super::codec::{Item, Walk};
 use super::collection;
@@ -107,17 +107,17 @@ impl Slot {
         }
     }
 
-    /// Reads the key's elements of a reply. `expiry` is the server's number, `head` the second column of
-    /// [`Form::Long`].
+    /// Reads the key's elements of a reply: `head` and `tail` of [`Form::Long`], `expiry` as the server's number.
     pub fn read(
         &mut self,
         form: Form,
         value: &mut Walk<'_>,
         head: &mut Walk<'_>,
+        tail: &mut Walk<'_>,
         expiry: Option<i64>,
         stamp: Stamp,
     ) -> Outcome {
-        let outcome = self.look(form, value, head, expiry, stamp);
+        let outcome = self.look(form, value, head, tail, expiry, stamp);
         match outcome.unwrap_or(Outcome::Found(Found::Unreadable(Unreadable::Unexpected))) {
             Outcome::Found(Found::Absent) => {
                 self.huge = false;
@@ -139,6 +139,7 @@ impl Slot {
         form: Form,
         value: &mut Walk<'_>,
         head: &mut Walk<'_>,
+        tail: &mut Walk<'_>,
         expiry: Option<i64>,
         stamp: Stamp,
     ) -> Option<Outcome> {
@@ -149,7 +150,7 @@ impl Slot {
             false => value.next()?,
         };
         let head = match form {
-            Form::Long => Some(head.next()?),
+            Form::Long => Some((head.next()?, tail.next()?)),
             _ => None,
         };
         let Some(expiry) = expiry else {
@@ -160,16 +161,17 @@ impl Slot {
         }
         let found = match (form, item, head) {
             (Form::Text, Item::Bulk(bytes), _) => {
-                let cut = bytes.get(..HEAD).unwrap_or(bytes);
-                let found = self.string(form, cut, bytes.len(), expiry, stamp)?;
+                let cut = ends(bytes, bytes, bytes.len());
+                let found = self.string(form, &cut, bytes.len(), expiry, stamp)?;
                 if bytes.len() > HEAD {
                     self.long = true;
                     return Some(Outcome::Moved(found, Form::Long));
                 }
                 found
             }
-            (Form::Long, Item::Int(len), Some(Item::Bulk(bytes))) => {
-                self.string(form, bytes, usize::try_from(len).ok()?, expiry, stamp)?
+            (Form::Long, Item::Int(len), Some((Item::Bulk(head), Item::Bulk(tail)))) => {
+                let len = usize::try_from(len).ok()?;
+                self.string(form, &ends(head, tail, len), len, expiry, stamp)?
             }
             (form, Item::Many(_), _) if form.is_collection() => {
                 let len = collection::len(form, raw)?;

@@ -193,7 +193,14 @@ impl Sweeper {
                 continue;
             }
             let expiry = self.expiries.get(i).copied().flatten();
-            let read = match slot.read(form, &mut exec.values, &mut exec.heads, expiry, stamp) {
+            let read = match slot.read(
+                form,
+                &mut exec.values,
+                &mut exec.heads,
+                &mut exec.tails,
+                expiry,
+                stamp,
+            ) {
                 Outcome::Found(read) => read,
                 Outcome::Moved(read, form) => {
                     slot.crowded = (form == Form::Opaque && !slot.huge).then_some(span.done);
