@@ -118,6 +118,8 @@ fn tokens_are_followed_until_the_counter_is_lost_and_the_resource_takes_an_old_o
     assert_eq!((regressions(&m, ""), regressions(&m, "db")), (Some(1.0), Some(1.0)), "each once");
     let answer = exporter.get("/api/v1/locks/main/orders");
     assert!(answer.body.contains("fencing_regressed"), "{}", answer.body);
+    assert!(exporter.get("/locks/main/orders").body.contains("Fencing and side effects"));
+    assert!(exporter.get("/").body.contains("the fencing token that db accepted went down"));
 }
 
 /// A resource that is down says nothing of tokens, and costs no other series.
@@ -207,6 +209,10 @@ fn duplicates_of_side_effects_are_counted_and_requests_under_way_are_none() {
     server.cmd(&["INCRBY", "mail:sent", "2"]);
     let after = exporter.wait_for("dlock_eff", SOON, |m| counts(m) == (Some(7.0), Some(2.0)));
     assert!(after <= POLL * 4 + SLACK, "{after:?}");
+    let answer = exporter.get("/api/v1/locks/main/orders").body;
+    assert!(answer.contains("effects_duplicated"), "{answer}");
+    assert!(exporter.log().contains("effects_duplicated"), "a line in the log");
+    assert!(exporter.get("/").body.contains("on mail beyond one for each request"));
     server.cmd(&["FLUSHALL"]);
     server.cmd(&["INCR", "mail:sent"]);
     server.cmd(&["INCR", "mail:requests"]);

@@ -130,7 +130,19 @@ fn locks_that_are_made_to_deceive_deceive_nobody() {
     for n in 1..=3 {
         server.cmd(&["ZADD", "crowd", &until, &member(n)]);
     }
-    exporter.wait_for("dlock_lock_holders 3", SOON, |m| holders(m, "crowd") == Some(3.0));
+    exporter.wait_for("dlock_lock_holders 3", SOON, |m| {
+        holders(m, "crowd") == Some(3.0) && m.is("dlock_lock_limit", &at("crowd"), 3.0)
+    });
+    // One more than may, and one that is no holder at all: it is told, and costs the others nothing.
+    server.cmd(&["ZADD", "crowd", &until, &member(4), &until, "weird"]);
+    exporter.wait_for("dlock_shape_unexpected", SOON, |m| {
+        m.is("dlock_shape_unexpected", &at("crowd"), 1.0) && holders(m, "crowd") == Some(4.0)
+    });
+    assert!(exporter.get("/").body.contains("4 hold it, and 3 may"));
+    server.cmd(&["ZREM", "crowd", &member(4), "weird"]);
+    exporter.wait_for("dlock_shape_unexpected", SOON, |m| {
+        m.is("dlock_shape_unexpected", &at("crowd"), 0.0) && holders(m, "crowd") == Some(3.0)
+    });
     server.cmd(&["ZADD", "crowd", "+inf", &member(1), "-inf", &member(2)]);
     exporter.wait_for("dlock_lock_holders 2", SOON, |m| holders(m, "crowd") == Some(2.0));
     server.cmd(&["EVAL", GROW_ZSET, "1", "crowd", "100000", &until]);
@@ -205,9 +217,10 @@ fn locks_that_are_made_to_deceive_deceive_nobody() {
         "{:?}",
         rises(&m, "types")
     );
-    for lock in ["flaps", "tail", "crowd"] {
+    for lock in ["flaps", "tail"] {
         assert_eq!(rises(&m, lock), [""; 0], "{lock}");
     }
+    assert_eq!(rises(&m, "crowd"), ["shape_unexpected"], "of the member that is none");
     let failures = m.sum("dlock_exporter_poll_failures_total", &[("poller", "redis")]);
     assert!(failures <= 2.0, "{failures} polls failed");
     assert!(!exporter.log().contains("panicked"), "{}", exporter.log());

@@ -194,6 +194,9 @@ live_workers:
     exporter.wait_for("dlock_holder_liveness dlock_exporter_poll_failures", SOON, |m| {
         failures(m, "list") >= 3.0 && liveness(m, "orders") == "unknown"
     });
+    let page = exporter.get("/").body;
+    let (_, said) = page.split_once("live workers <b>fleet</b>").expect("the list is on the page");
+    assert!(said.contains("cannot be read") && said.contains(", 1 member"), "{said}");
     let m = exporter.metrics();
     assert_eq!(failures(&m, "redis"), 0.0, "{}", m.lines("dlock_exporter_poll_failures_total"));
     assert_eq!(m.value("dlock_lock_held", &[("lock", "orders")]), Some(1.0));

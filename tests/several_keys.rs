@@ -109,6 +109,7 @@ stores:
         let ended = [("lock", "job"), ("evidence", "released")];
         held(m) == Some(0.0) && votes(m) == Some(1.0) && m.is("dlock_lease_ends_total", &ended, 1.0)
     });
+    assert!(exporter.get("/").body.contains("1 of 3 keys, 2 needed"), "free, and not quite");
 
     // Another one comes, and gets the two keys that are free.
     let second = holder(&server, [0x19; 24]);

@@ -42,6 +42,8 @@ mod named_by_host;
 mod outage;
 mod pipeline;
 mod processes;
+mod quiet_start;
+mod refused_keys;
 mod replicas;
 mod runbooks;
 mod several_keys;

@@ -88,6 +88,12 @@ pub fn rules(config: &Config) -> Rules {
         live_workers: config.live_workers.clone(),
         lock_groups: config.stores.values().map(|s| (s.name.clone(), groups(s))).collect(),
         node_clocks: config.stores.values().map(|s| (s.name.clone(), s.clocks.clone())).collect(),
+        owner_indexes: config
+            .stores
+            .values()
+            .filter(|s| s.owner_index.is_some())
+            .map(|s| s.name.clone())
+            .collect(),
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Issued {
     pub reads: Reads,
     /// How often it went down or vanished.
     pub regressions: u64,
+    /// When that was seen last.
+    pub fell: Option<Mono>,
 }
 
 /// The largest token that a resource accepted.
@@ -129,7 +131,10 @@ impl Issued {
             _ => None,
         };
         self.token = token;
-        self.regressions += u64::from(wrong.is_some());
+        if wrong.is_some() {
+            self.regressions += 1;
+            self.fell = Some(at);
+        }
         wrong
     }
 }

@@ -1,5 +1,5 @@
 //! One list of live workers, and which holders it does not name. A holder is unlisted once every complete read for a minute
-//! and three refreshes lacks it; a list that has never named anybody, or was not read lately, says nothing.
+//! (three refreshes, if that is longer) lacks it; a list that has never named anybody, or was not read lately, says nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct List {
     has_named: bool,
     /// How reading goes.
     pub reads: Reads,
+    /// What exactly went wrong with the last read, if it failed.
+    pub trouble: String,
     holders: HashMap<Token, Sighting>,
 }
 
@@ -55,8 +57,12 @@ impl List {
     /// Takes a complete read. Gives back the names that the read before did not have.
     pub fn take(&mut self, members: &[ListMember], span: Span) -> Vec<Arc<str>> {
         self.reads.succeeded(span.done);
-        self.is_broken =
-            self.last.is_some_and(|l| !is_fresh(Some(l.done), span.sent, self.refresh));
+        // One read that failed, or some of a list that is read often, breaks no absence: half of the wait is watched anyway.
+        let is_long = |l: Span| {
+            !is_fresh(Some(l.done), span.sent, self.refresh)
+                && span.sent.since(l.done) > self.patience() / 2
+        };
+        self.is_broken = self.last.is_some_and(is_long);
         self.last = Some(span);
         self.has_named |= !members.is_empty();
         let now: HashSet<Arc<str>> = members.iter().map(|m| m.name.clone()).collect();
@@ -109,6 +115,23 @@ impl List {
         host.is_some_and(|h| has(h) || owner.pid.is_some_and(|pid| has(&format!("{h}:{pid}"))))
     }
 
+    /// How long it will be until the absence of a holder counts, which holds a lock since `first`; `None` if it is named or
+    /// counts as absent.
+    pub fn waits(
+        &self,
+        owner: &Owner,
+        worker: Option<&Arc<str>>,
+        first: Mono,
+        now: Mono,
+    ) -> Option<Duration> {
+        let sighting = self.holders.get(&owner.token);
+        if self.names(owner, worker) || sighting.is_some_and(|s| s.loss.is_some()) {
+            return None;
+        }
+        let since = sighting.and_then(|s| s.absent_since).map_or(now, |since| since.max(first));
+        Some(self.patience().saturating_sub(now.since(since)))
+    }
+
     /// What it says of a holder now.
     pub fn verdict(
         &self,
@@ -143,6 +166,11 @@ impl List {
     /// Whether the last read came too late for an absence to have lasted from the one before.
     pub fn is_broken(&self) -> bool {
         self.is_broken
+    }
+
+    /// Names in the last complete read, and when that was; `None` before one.
+    pub fn last_read(&self) -> Option<(usize, Mono)> {
+        self.last.map(|last| (self.members.len(), last.done))
     }
 
     /// Whether it can say anything at all.

@@ -115,6 +115,30 @@ fn failures_prove_nothing_and_an_old_read_says_nothing() {
 }
 
 #[test]
+fn a_read_that_failed_does_not_begin_the_wait_anew() {
+    let mut b = Bench::new();
+    b.list.set_refresh(Duration::from_secs(2));
+    b.read(0, &["job"]);
+    (2..=20).step_by(2).for_each(|at| b.read(at, &["x"]));
+    b.list.reads.failed(FailReason::Timeout);
+    // Ten seconds until it was given up, and more until the next.
+    (33..=62).step_by(2).for_each(|at| b.read(at, &["x"]));
+    assert_eq!(b.says(62), Liveness::Alive);
+    b.read(63, &["x"]);
+    assert_eq!(b.says(63), Liveness::Unlisted, "a minute after the first read without it");
+
+    // An outage does: who is absent after it may not have come back yet.
+    let mut b = Bench::new();
+    b.list.set_refresh(Duration::from_secs(2));
+    b.read(0, &["job"]);
+    b.read(2, &["x"]);
+    (33..=92).step_by(2).for_each(|at| b.read(at, &["x"]));
+    assert_eq!(b.says(92), Liveness::Alive);
+    b.read(94, &["x"]);
+    assert_eq!(b.says(94), Liveness::Unlisted);
+}
+
+#[test]
 fn a_tenure_that_began_later_has_its_own_minute() {
     let mut b = Bench::new();
     b.read(0, &["job"]);

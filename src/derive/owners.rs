@@ -17,12 +17,15 @@ const KEPT: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug, Default)]
 pub struct OwnerIndex {
     names: HashMap<Token, (Arc<str>, Mono)>,
+    /// Some read of it succeeded.
+    pub was_read: bool,
 }
 
 impl OwnerIndex {
     /// Takes one read of the index.
     pub fn learn(&mut self, read: &OwnersNamed) {
         let now = read.span.done;
+        self.was_read = true;
         if self.names.len() + read.names.len() > MOST {
             self.names.clear();
         }

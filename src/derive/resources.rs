@@ -31,6 +31,8 @@ pub struct Resources {
 pub enum News {
     /// A token went down.
     Regressed(String),
+    /// There are more side effects than requests.
+    Duplicated(String),
     /// A source cannot be read, with what exactly.
     Unreadable(String),
     /// It answers that there is nothing, and never showed anything: perhaps its key has a slip.
@@ -112,7 +114,8 @@ impl Told {
             SourceRef::FencingRejected { .. } => {
                 let rejected = self.fencing.rejected.entry(resource.clone()).or_default();
                 rejected.reads.succeeded(at);
-                rejected.count.read(number.unwrap_or(0));
+                // A count that is not there says nothing, least of all zero.
+                number.map(|n| rejected.count.read(n));
                 None
             }
             SourceRef::EffectsTotal { .. } => {
@@ -121,7 +124,10 @@ impl Told {
             }
             SourceRef::EffectsDistinct { .. } => {
                 let effects = self.effects.entry(resource.clone()).or_default();
-                effects.read_distinct(number, read.span, poll);
+                let told = effects.read_distinct(number, read.span, poll);
+                if let Some(told) = told {
+                    return Some(News::Duplicated(format!("{resource}: {told}")));
+                }
                 None
             }
             SourceRef::Claim { .. } => None,

@@ -1,6 +1,6 @@
 //! What of the config the state machines need.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub struct Rules {
     pub lock_groups: BTreeMap<Arc<str>, Vec<Group>>,
     /// By store: which clock disciplines which node.
     pub node_clocks: BTreeMap<Arc<str>, Vec<NodeClock>>,
+    /// Stores that have an owner index.
+    pub owner_indexes: BTreeSet<Arc<str>>,
 }
 
 impl Rules {
@@ -65,6 +67,7 @@ impl Default for Rules {
             local_clock: None,
             lock_groups: BTreeMap::new(),
             node_clocks: BTreeMap::new(),
+            owner_indexes: BTreeSet::new(),
         }
     }
 }

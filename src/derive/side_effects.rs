@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use super::counter::{Counter, Moved};
 use super::fencing::Reads;
-use crate::observe::Span;
+use crate::observe::{Mono, Span};
+
+/// Duplicates that come this soon after others are no news of their own.
+const QUIET: Duration = Duration::from_secs(600);
 
 /// Side effects on one resource.
 #[derive(Clone, Debug, Default)]
@@ -21,43 +24,71 @@ pub struct SideEffects {
     before: Option<u64>,
     /// The most that two reads in a row have shown since then.
     confirmed: u64,
+    /// When the last duplicates were counted.
+    pub duplicated: Option<Mono>,
 }
 
 impl SideEffects {
-    /// Takes a read of how many there were; a counter that is not there has counted nothing.
+    /// Takes a read of how many there were. A count that is not there says nothing, least of all zero.
     pub fn read_total(&mut self, total: Option<u64>, span: Span) {
         self.reads[0].succeeded(span.done);
-        let total = total.unwrap_or(0);
-        if self.total.read(total) == Moved::Reset {
+        self.open = total.map(|total| (total, span));
+        if total.is_some_and(|total| self.total.read(total) == Moved::Reset) {
             self.before = None;
         }
-        self.open = Some((total, span));
     }
 
     /// Takes a read of how many logical requests there were. The total has to have been read before it and not long ago:
-    /// then every request in the total had the time to be counted here too.
-    pub fn read_distinct(&mut self, distinct: Option<u64>, span: Span, poll: Duration) {
+    /// then every request in the total had the time to be counted here too. Returns in words that there are duplicates, if
+    /// that is news.
+    pub fn read_distinct(
+        &mut self,
+        distinct: Option<u64>,
+        span: Span,
+        poll: Duration,
+    ) -> Option<String> {
         self.reads[1].succeeded(span.done);
-        let distinct = distinct.unwrap_or(0);
-        if self.distinct.read(distinct) == Moved::Reset {
-            self.before = None;
+        let open = self.open.take();
+        let distinct = distinct?;
+        match self.distinct.read(distinct) {
+            Moved::Reset => self.before = None,
+            // Not yet clear whether it began anew: requests that are missing here would look like duplicates.
+            Moved::Behind => return None,
+            Moved::First | Moved::On => {}
         }
-        let Some((total, read)) = self.open.take() else { return };
+        let (total, read) = open?;
         let is_before = read == span || read.done <= span.sent;
         if !is_before || span.sent.since(read.done) > poll * 2 {
-            return;
+            return None;
         }
         let now = total.saturating_sub(distinct);
         match self.before.replace(now) {
             // What was there at first is history.
-            None => self.confirmed = now,
+            None => {
+                self.confirmed = now;
+                None
+            }
             Some(before) => {
                 let shown = before.min(now);
                 let new = shown.saturating_sub(self.confirmed);
                 self.duplicates = self.duplicates.saturating_add(new);
                 self.confirmed = self.confirmed.max(shown);
+                self.told(new, span.done)
             }
         }
+    }
+
+    fn told(&mut self, new: u64, at: Mono) -> Option<String> {
+        if new == 0 {
+            return None;
+        }
+        let before = self.duplicated.replace(at);
+        let is_news = before.is_none_or(|before| at.since(before) >= QUIET);
+        let (all, noun) =
+            (self.duplicates, if self.duplicates == 1 { "effect" } else { "effects" });
+        is_news.then(|| {
+            format!("{all} {noun} beyond one for each request since the exporter began to count")
+        })
     }
 
     /// Side effects since the first read; `None` before it.
@@ -108,12 +139,45 @@ mod tests {
     }
 
     #[test]
+    fn duplicates_are_news_once_and_again_after_a_quiet_time() {
+        let mut e = SideEffects::default();
+        let mut news = Vec::new();
+        // Duplicates come in three polls, none in five minutes and more, then one more.
+        for (i, total) in
+            [(0, 10), (1, 11), (2, 12), (3, 13), (4, 13), (350, 13), (351, 14), (352, 14)]
+        {
+            e.read_total(Some(total), span(i));
+            news.extend(e.read_distinct(Some(10), span(i), POLL).map(|told| (i, told)));
+        }
+        let at = |i, n: &str| {
+            (i, format!("{n} beyond one for each request since the exporter began to count"))
+        };
+        assert_eq!(news, [at(2, "1 effect"), at(352, "4 effects")]);
+        assert_eq!(e.duplicated, Some(span(352).done));
+    }
+
+    #[test]
     fn a_counter_that_begins_anew_makes_no_duplicates() {
         // Both, the total alone, and what it is held against alone.
-        assert_eq!(run(&[(50, 50), (3, 3), (4, 4)]).duplicates(), Some(0));
-        assert_eq!(run(&[(50, 50), (3, 51), (4, 52)]).duplicates(), Some(0));
-        let e = run(&[(50, 50), (51, 1), (52, 2), (54, 3), (55, 4)]);
-        assert_eq!((e.total(), e.duplicates()), (Some(5), Some(1)));
+        assert_eq!(run(&[(50, 50), (3, 3), (4, 4), (5, 5), (6, 6)]).duplicates(), Some(0));
+        assert_eq!(run(&[(50, 50), (3, 51), (4, 52), (5, 53), (6, 54)]).duplicates(), Some(0));
+        let e = run(&[(50, 50), (51, 1), (52, 2), (54, 3), (56, 4), (57, 5)]);
+        assert_eq!((e.total(), e.duplicates()), (Some(7), Some(1)));
+    }
+
+    #[test]
+    fn a_count_that_is_missing_is_not_zero() {
+        let (there, gone) = ((Some(1050), Some(1000)), (None, None));
+        for missing in [(None, Some(1000)), (Some(1050), None), gone] {
+            for reads in [[there, missing, there, there], [missing, missing, there, there]] {
+                let mut e = SideEffects::default();
+                for (i, (total, distinct)) in reads.into_iter().enumerate() {
+                    e.read_total(total, span(i));
+                    e.read_distinct(distinct, span(i), POLL);
+                }
+                assert_eq!((e.total(), e.duplicates()), (Some(0), Some(0)), "{reads:?}");
+            }
+        }
     }
 
     #[test]

@@ -4,13 +4,13 @@
 mod group;
 mod host;
 mod told;
+mod worker;
 
 use std::sync::Arc;
 
 use crate::config::SeriesTier;
 use crate::observe::Mono;
 use crate::observe::node::FailReason;
-use crate::observe::worker::ProcessState;
 use crate::view::*;
 
 /// Tries to end a label value, an attribute and an element.
@@ -24,7 +24,7 @@ impl View {
             taken: Mono::from_secs_f64(1000.0),
             taken_wall: 1_790_000_000.25,
             stores: vec![main_store(), stale_store()],
-            workers: vec![frozen_worker(), gone_worker()],
+            workers: vec![worker::frozen(), worker::gone()],
             clocks: host::clocks(),
             host_clock_steps: (0, 1),
             pollers: vec![PollerView {
@@ -48,7 +48,14 @@ fn main_store() -> StoreView {
         fresh: true,
         read_age_seconds: Some(0.3),
         nodes: vec![node("10.0.0.5:6379", "master"), node("10.0.0.6:6379", "replica")],
-        locks: vec![hostile_lock(), flagged_lock(), orders_lock(), unread_lock(), hidden_lock()],
+        locks: vec![
+            hostile_lock(),
+            flagged_lock(),
+            LockView { told: told::of_orders(), ..orders_lock() },
+            unread_lock(),
+            hidden_lock(),
+        ],
+        lists: vec![told::fleet(), told::unread_list()],
         groups: vec![group::jobs()],
         primaries: Some(1),
         failovers: 1,
@@ -57,7 +64,8 @@ fn main_store() -> StoreView {
         free: 2,
         dropped: vec![("max_locks", 4), ("duplicate_name", 0)],
         workers_dropped: 0,
-        ownerless: 3,
+        ownerless: LeftOut { count: 3, examples: vec!["lock:config".into(), "lock:queue".into()] },
+        refused: LeftOut::default(),
         flagged: Signal::ALL.iter().map(|s| (*s, u64::from(*s == Signal::HolderStale))).collect(),
         blind: vec![(Aspect::Heartbeat, BlindReason::NotConfigured, 2)],
     }
@@ -205,8 +213,9 @@ fn orders_lock() -> LockView {
         divergences: vec![("10.0.0.6:6379".into(), DivergenceKind::ExpiredByClock)],
         coverage_lost: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
+        hints: Vec::new(),
         beat_age_seconds: Some(43.0),
-        told: told::of_orders(),
+        told: told::of_others(),
         missed_pointer: None,
         transitions: vec![TransitionView {
             age_seconds: 93.0,
@@ -223,6 +232,7 @@ fn hostile_lock() -> LockView {
         key: HOSTILE.into(),
         tier: Some(SeriesTier::Core),
         holders: vec![holder("", Liveness::Unknown), holder("", Liveness::Alive)],
+        limit: Some(1),
         liveness: Some(Liveness::Unknown),
         lost_seconds: None,
         signals: vec![(Signal::LeaseWithoutTtl, Some(true))],
@@ -256,48 +266,6 @@ fn unread_lock() -> LockView {
 /// Without series of its own, yet on the page and in the API.
 fn hidden_lock() -> LockView {
     LockView { name: "without-series".into(), tier: None, ..orders_lock() }
-}
-
-fn frozen_worker() -> WorkerView {
-    WorkerView {
-        host: Some(host::full()),
-        skew_bounds: vec![("main".into(), 0.0031)],
-        name: "orders-1".into(),
-        tier: SeriesTier::Full,
-        sources: vec![
-            (LivenessSource::Process, true, None),
-            (LivenessSource::Heartbeat, false, Some(33.0)),
-            (LivenessSource::List, true, None),
-        ],
-        heartbeats: Some(41),
-        heartbeat_age_seconds: Some(43.0),
-        frozen_after_seconds: Some(10.0),
-        process: Some(WorkerProcessView {
-            state: ProcessState::DiskSleep,
-            uptime_seconds: 3600.0,
-            threads: 12,
-            resident_bytes: 50_000_000,
-            cpu_seconds: 17.25,
-            frozen: Some(false),
-        }),
-        process_gone: false,
-        restarts: Some(0),
-        claims: vec![("main".into(), "orders".into())],
-        coverage_lost: Vec::new(),
-    }
-}
-
-fn gone_worker() -> WorkerView {
-    WorkerView {
-        name: HOSTILE.into(),
-        process: None,
-        process_gone: true,
-        host: None,
-        skew_bounds: Vec::new(),
-        claims: vec![(HOSTILE.into(), HOSTILE.into())],
-        coverage_lost: vec![("heartbeat", "unreachable")],
-        ..frozen_worker()
-    }
 }
 
 /// A lock of the example by its name.

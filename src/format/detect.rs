@@ -5,7 +5,7 @@ use crate::config::{LockRules, TokenKind};
 use crate::observe::Decoded;
 use crate::observe::lock::{Endless, Shape};
 
-use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, value};
+use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, strangers, string, value};
 
 /// Decodes a value: by the declared format if there is one, else by the one that fits best.
 pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
@@ -15,27 +15,42 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
     let pointed = rules.owner_json.as_ref().map(|_| json::FORMAT.name);
     let declared = rules.format.as_deref().or(pointed);
     if let Some(format) = declared.and_then(|d| REGISTRY.iter().find(|f| f.name == d)) {
-        return ask(format, &Sight { is_declared: true, ..sight })
-            .map_or_else(|| misfit(format, raw), |(_, decoded)| decoded);
+        let sight = Sight { is_declared: true, ..sight };
+        let whole = ask(format, &sight).map(|(_, decoded)| decoded);
+        return whole
+            .or_else(|| {
+                let part = strangers::decode(&sight, [format].into_iter())?;
+                Some(Decoded { misfit: true, ..part })
+            })
+            .unwrap_or_else(|| misfit(format, &sight));
     }
+    detect(&sight).unwrap_or_else(|| Decoded::nobody("unknown", shape_of(raw)))
+}
+
+/// The format that fits best, and which others fit as well.
+fn detect(sight: &Sight<'_>) -> Option<Decoded> {
     let mut best: Option<(Fit, Decoded)> = None;
-    for (fit, decoded) in REGISTRY.iter().filter_map(|f| ask(f, &sight)) {
+    for (fit, decoded) in REGISTRY.iter().filter_map(|f| ask(f, sight)) {
         match &mut best {
             Some((known, _)) if fit < *known => {}
             Some((known, named)) if fit == *known => agree(named, &decoded),
             _ => best = Some((fit, decoded)),
         }
     }
-    best.map_or_else(|| Decoded::nobody("unknown", shape_of(raw)), |(_, decoded)| decoded)
+    best.map(|(_, decoded)| decoded).or_else(|| strangers::decode(sight, REGISTRY.iter()))
 }
 
-/// A value that is none of the declared format's.
-fn misfit(format: &Format, raw: Raw<'_>) -> Decoded {
-    Decoded { misfit: true, ..Decoded::nobody(format.name, shape_of(raw)) }
+/// A value that is none of the declared format's. One that names an owner all the same looks like another's; that any string
+/// could be one says nothing.
+fn misfit(format: &Format, sight: &Sight<'_>) -> Decoded {
+    let is_other = |name: &str| name != format.name && name != string::FORMAT.name;
+    let other = detect(sight).filter(|d| !d.holders.is_empty());
+    let looks_like = other.map(|d| d.format).filter(|name| is_other(name));
+    Decoded { misfit: true, looks_like, ..Decoded::nobody(format.name, shape_of(sight.raw)) }
 }
 
 /// A format's answer. It is not asked for a value of another type than its own.
-fn ask(format: &Format, sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
+pub(super) fn ask(format: &Format, sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     let kind = match sight.raw {
         Raw::String { .. } => Kind::String,
         Raw::Hash(_) => Kind::Hash,
@@ -58,6 +73,7 @@ fn agree(named: &mut Decoded, other: &Decoded) {
     if other.tokens == TokenKind::Reusable {
         named.tokens = TokenKind::Reusable;
     }
+    named.reuses_tokens &= other.reuses_tokens;
     if named.endless == Endless::Abnormal {
         named.endless = other.endless;
     }

@@ -48,6 +48,9 @@ pub fn check(key: &[u8], raw: Raw<'_>, rules: &LockRules) {
     let is_known = |name: &str| name == "unknown" || REGISTRY.iter().any(|f| f.name == name);
     assert!(is_known(decoded.format) && decoded.also_fits.iter().all(|f| is_known(f)));
     assert!(!decoded.also_fits.contains(&decoded.format), "{decoded:?}");
+    assert!(
+        decoded.looks_like.is_none_or(|f| decoded.misfit && is_known(f) && f != decoded.format)
+    );
     assert!(decoded.holders.len() <= MAX_HOLDERS && decoded.companions.len() <= MAX_COMPANIONS);
     assert!(decoded.companions.iter().all(|c| &*c.key != key), "it is not beside itself");
     is_sound(&decoded);

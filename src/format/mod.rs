@@ -40,6 +40,7 @@ pub mod rueidislock;
 pub mod shedlock;
 pub mod sidekiq;
 pub mod spring;
+mod strangers;
 pub mod string;
 pub mod symfony;
 mod value;
@@ -107,6 +108,8 @@ pub struct Format {
     pub value: &'static str,
     /// Whether tokens are new for each acquire, where it is certain that they are this family's.
     pub tokens: TokenKind,
+    /// Whether a holder's tokens are the same for every acquire by design; else some users of the family may use one again.
+    pub reuses_tokens: bool,
     /// The lease length that it uses unless told otherwise.
     pub default_lease: Option<Duration>,
     /// The longest renewal period as a share of the lease, where it always renews by itself.
@@ -135,6 +138,7 @@ const PLAIN: Format = Format {
     key: "any",
     value: "",
     tokens: TokenKind::Reusable,
+    reuses_tokens: false,
     default_lease: None,
     always_renews: None,
     renewal: "by the application, if at all",
@@ -151,6 +155,7 @@ impl Format {
     fn decoded(&self, shape: Shape) -> Decoded {
         Decoded {
             tokens: self.tokens,
+            reuses_tokens: self.reuses_tokens,
             default_lease: self.default_lease,
             always_renews: self.always_renews,
             sharing: self.sharing,

@@ -24,6 +24,7 @@ pub static FORMAT: Format = Format {
                  `redisson_lock_queue:{name}`, `redisson_unlock_latch:…`",
     decode,
     is_companion,
+    reuses_tokens: true,
     ..PLAIN
 };
 

@@ -23,6 +23,7 @@ pub static FORMAT: Format = Format {
     sharing: Sharing::Permits(None),
     endless: Endless::Carried,
     decode,
+    reuses_tokens: true,
     ..PLAIN
 };
 

@@ -25,6 +25,7 @@ pub static FORMAT: Format = Format {
     companions: "`{name}:<uuid>:<thread>:rwlock_timeout:<n>` (each reader's expiry)",
     decode,
     is_companion,
+    reuses_tokens: true,
     ..PLAIN
 };
 

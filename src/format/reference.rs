@@ -12,7 +12,7 @@ const OPENING: &str = "# Lock formats\n\n\
     anew. A lock's `format` is one of these names, or `auto`: then the value, and where it says little the key, decides.\n\
     Of several formats that fit equally well the first listed gives the name, the others are said to fit too, and only\n\
     what all of them have in common is taken for granted.\n\n\
-    *Tokens*: whether each acquire has a new one, or a holder may use the same again. *Lease*: its length where nothing\n\
+    *Tokens*: whether each acquire has a new one, a holder may use the same again, or always does. *Lease*: its length where nothing\n\
     else is configured. *No expiry*: what it means that the key has none; `abnormal`: if the holder dies, nobody gets\n\
     the lock; `usual`: the library's own default; `carried`: the lease ends elsewhere, inside the value or per holder.\n\
     *Ends*: `expiry`: left to run out, so its end says nothing. *Names*: whom it names as the holder without a `holder`\n\
@@ -38,6 +38,7 @@ fn row(out: &mut String, f: &Format) {
     };
     let tokens = match f.tokens {
         TokenKind::PerAcquire => "per acquire",
+        TokenKind::Reusable if f.reuses_tokens => "the same",
         TokenKind::Reusable => "reusable",
     };
     let lease = f

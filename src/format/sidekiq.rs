@@ -22,6 +22,7 @@ pub static UNIQUE_JOBS: Format = Format {
     companions: "all other `uniquejobs:` keys",
     decode: decode_unique_jobs,
     is_companion: |key| key.starts_with(PREFIX) && !key.ends_with(LOCKED),
+    reuses_tokens: true,
     ..PLAIN
 };
 
@@ -34,6 +35,7 @@ pub static ENTERPRISE: Format = Format {
     ends_by_expiry: true,
     renewal: "none",
     decode: decode_enterprise,
+    reuses_tokens: true,
     ..PLAIN
 };
 

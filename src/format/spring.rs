@@ -17,6 +17,7 @@ pub static FORMAT: Format = Format {
     default_lease: Some(Duration::from_secs(60)),
     renewal: "with `renewalTaskScheduler`, at a third of the lease",
     decode,
+    reuses_tokens: true,
     ..PLAIN
 };
 

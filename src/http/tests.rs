@@ -10,6 +10,7 @@ mod scrape;
 mod serving;
 mod stores;
 pub(super) mod support;
+mod told;
 
 use support::{Setup, get};
 

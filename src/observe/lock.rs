@@ -1,6 +1,5 @@
-//! What a lock key showed in one atomic read. Owner tokens are credentials: [`Token`] never prints itself.
+//! What a lock key showed in one atomic read, as its library means it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ pub use super::companion::{
 };
 use super::node::{NodeRef, Role};
 use super::time::{ServerTime, Span};
+use super::token::Token;
 use super::{KeyId, StoreId};
 use crate::config::{LockRules, TokenKind};
 
@@ -103,6 +103,8 @@ pub struct Decoded {
     pub format: &'static str,
     /// Whether tokens of this format are new for each acquire; the config may overrule it.
     pub tokens: TokenKind,
+    /// Where tokens are not new for each acquire: whether that is so by the format's design. If not, nobody knows.
+    pub reuses_tokens: bool,
     /// The lease length that this format uses unless told otherwise.
     pub default_lease: Option<Duration>,
     /// The renewal period as a share of the lease where the format always renews by itself.
@@ -117,10 +119,14 @@ pub struct Decoded {
     pub expiry_inside: Option<ServerTime>,
     /// Locks of this format are left to run out on purpose; nobody releases them.
     pub ends_by_expiry: bool,
-    /// Who waits for it, as far as the value itself shows.
+    /// Who waits, as far as the value itself shows.
     pub waiters: Option<u64>,
-    /// The config declares this format, and the value is none of its.
+    /// The config declares this format, and the value or a part of it is none of its.
     pub misfit: bool,
+    /// Members of a collection that are no holders and that its format does not write.
+    pub strangers: u64,
+    /// What a misfit looks like instead, if it looks like anything.
+    pub looks_like: Option<&'static str>,
     /// Other formats that the value fits as well: its format's name is a guess then.
     pub also_fits: Vec<&'static str>,
     /// Other keys that tell more of this lock: read after it, not in the same transaction.
@@ -134,6 +140,7 @@ impl Decoded {
             shape,
             format,
             tokens: TokenKind::Reusable,
+            reuses_tokens: false,
             default_lease: None,
             always_renews: None,
             holders: Vec::new(),
@@ -143,6 +150,8 @@ impl Decoded {
             ends_by_expiry: false,
             waiters: None,
             misfit: false,
+            strangers: 0,
+            looks_like: None,
             also_fits: Vec::new(),
             companions: Vec::new(),
         }
@@ -267,32 +276,4 @@ pub struct Owner {
     pub pid: Option<i32>,
     /// The thread in the token, as it may be printed.
     pub thread: Option<Arc<str>>,
-}
-
-/// An owner token. Whoever knows it can release the lock, so it has no `Display` and its `Debug` shows the fingerprint.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Token(Arc<[u8]>);
-
-impl Token {
-    /// Takes the raw bytes.
-    pub fn new(bytes: &[u8]) -> Self {
-        Self(bytes.into())
-    }
-
-    /// The raw bytes; only for comparison and decoding.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The first 12 hexadecimal digits of the SHA-256 of the raw token: tells tokens apart without giving one away.
-    pub fn fingerprint(&self) -> String {
-        use sha2::{Digest, Sha256};
-        Sha256::digest(&self.0).iter().take(6).map(|b| format!("{b:02x}")).collect()
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Token({})", self.fingerprint())
-    }
 }

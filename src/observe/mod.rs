@@ -15,6 +15,7 @@ pub mod poll;
 pub mod source;
 pub mod stall;
 pub mod time;
+pub mod token;
 pub mod worker;
 
 use std::sync::Arc;
@@ -22,11 +23,12 @@ use std::sync::Arc;
 pub use cgroup::CgroupRead;
 pub use clock::{ClockRead, HostClock};
 pub use jvm::JvmRead;
-pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner, Token};
+pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
 pub use node::{NodeFacts, NodeRef, Role};
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
+pub use token::Token;
 pub use worker::{HeartbeatRead, ProcessRead};
 
 /// A configured lock store, numbered by the run that polls it. A reload that changes a store gives it a new number.

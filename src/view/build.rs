@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::clock::clock_views;
 use super::lock::lock_view;
 use super::worker::worker_view;
-use super::{LockView, NodeFactsView, NodeView, PollerView, StoreView, View};
+use super::{EXAMPLES, LeftOut, LockView, NodeFactsView, NodeView, PollerView, StoreView, View};
 use super::{coverage, group};
 use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
@@ -120,11 +120,20 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .collect(),
         workers_dropped: state.workers.dropped_in(store.id),
         flagged: group::flagged(locks.iter().filter(|l| l.fresh)),
+        lists: super::list::lists(state, store, now),
         groups,
-        ownerless: store.locks.values().filter(|l| !l.is_lock() && l.is_ownerless).count() as u64,
+        ownerless: left_out(store, |l| !l.is_lock() && l.is_ownerless),
+        refused: left_out(store, Lock::is_refused),
         blind: coverage::blind(store, &locks),
         locks,
     }
+}
+
+/// Keys that are not shown as locks; the first of them stand for all.
+fn left_out(store: &Store, is_meant: impl Fn(&Lock) -> bool) -> LeftOut {
+    let mut keys = store.locks.values().filter(|l| is_meant(l));
+    let examples: Vec<_> = keys.by_ref().take(EXAMPLES).map(|l| l.key_text.clone()).collect();
+    LeftOut { count: (examples.len() + keys.count()) as u64, examples }
 }
 
 fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> NodeView {

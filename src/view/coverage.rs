@@ -1,9 +1,7 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
-use std::sync::Arc;
-
 use super::holder::Holder;
-use super::{Aspect, BlindReason, LockView, clock, host_coverage, lease_coverage, resources};
+use super::{Aspect, BlindReason, LockView, clock, hint, host_coverage, lease_coverage, resources};
 use crate::config::{ProcessSource, SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
@@ -167,6 +165,9 @@ fn holder(
     let (tenure, before) = (holder.tenure, lost.len());
     // A list may name what the token names, whoever that is.
     let is_judged = holder.judged.liveness != Liveness::Unknown;
+    if !is_judged && hint::of_list(state, lock, tenure, now).is_some() {
+        lost.push((Aspect::Holder, BlindReason::NoHistory));
+    }
     let Some(name) = tenure.worker() else {
         if is_judged {
             return;
@@ -174,10 +175,11 @@ fn holder(
         let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
-        } else if is_asked(lock) && tenure.owner.is_some() {
-            BlindReason::OpaqueToken
+        } else if let Some(reason) = hint::unnamed(state, lock, tenure) {
+            reason
         } else {
-            BlindReason::NotConfigured
+            // What the list says that should name it was said.
+            return;
         };
         lost.push((Aspect::Holder, reason));
         return;
@@ -211,11 +213,6 @@ fn holder(
         let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
         lost.push((aspect, BlindReason::NoHistory));
     }
-}
-
-/// The config wants to know who holds it.
-fn is_asked(lock: &Lock) -> bool {
-    lock.rules.holder.is_some() || !lock.rules.workers.is_empty()
 }
 
 fn heartbeat(
@@ -253,22 +250,6 @@ fn process(worker: &Worker, group: &WorkerGroup, pid: Option<i32>) -> Option<Bli
     }
 }
 
-/// Whether the liveness of a lock's holders can be seen at all, as far as the config goes.
-pub(super) fn can_see_holder(state: &State, lock: &Lock) -> bool {
-    let is_seen = |w: &Arc<str>| {
-        let found = state.workers.with_group(w);
-        found.is_some_and(|(_, g, _)| g.heartbeat.is_some() || g.process.is_some())
-    };
-    let mut tenures = lock.tenures().peekable();
-    match tenures.peek() {
-        Some(_) => tenures.any(|t| t.worker().is_some_and(is_seen)),
-        None => {
-            let is_named = lock.rules.holder.is_some() || lock.was_named;
-            is_named && !state.rules.groups.is_empty()
-        }
-    }
-}
-
 /// Locks of a store that cannot be judged, by aspect and reason.
 pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReason, u64)> {
     let mut counts = BLIND.map(|_| 0u64);
@@ -287,6 +268,9 @@ pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReas
             // Found by a pattern, there, and without an owner: a counter, a queue, or a lock of no known format.
             if lock.is_ownerless {
                 count(Aspect::Holder, BlindReason::Unsupported);
+            }
+            if lock.is_refused() {
+                count(Aspect::Lease, BlindReason::Permission);
             }
         }
     }

@@ -24,6 +24,8 @@ pub struct GroupView {
     pub free: u64,
     /// See `held`.
     pub unknown: u64,
+    /// Keys of it that may not be read and were never seen as locks.
+    pub refused: u64,
     /// Its locks that need a look or lately did.
     pub looks: u64,
     /// Its locks with each signal up, for signals that at least one lock can be judged for.
@@ -34,6 +36,13 @@ pub struct GroupView {
     pub held_max_seconds: Option<f64>,
     /// Counters of all its locks, those that are not watched any more included.
     pub counts: GroupCounts,
+}
+
+impl GroupView {
+    /// Whether it can be said how many of its locks are held: nobody knows if none of its keys can be read.
+    pub fn is_known(&self) -> bool {
+        self.held + self.free > 0 || self.refused + self.unknown == 0
+    }
 }
 
 /// Counters of a group.
@@ -71,6 +80,12 @@ pub(super) fn groups(
         }
     }
     let totals = store.totals();
+    let mut refused: BTreeMap<&str, u64> = BTreeMap::new();
+    for lock in store.locks.values().filter(|l| l.is_refused()) {
+        if let Some(group) = &lock.rules.group {
+            *refused.entry(&group.name).or_default() += 1;
+        }
+    }
     let mut all: Vec<GroupView> = configured
         .iter()
         .map(|group| {
@@ -80,7 +95,9 @@ pub(super) fn groups(
             let totals = totals.get(&group.name).unwrap_or(&none);
             let is_seen = !state.rules.groups.is_empty();
             let counts = counts(totals, is_seen);
-            summary(group, members.iter().filter_map(|i| views.get(*i)), looks, counts)
+            let refused = refused.get(&*group.name).copied().unwrap_or(0);
+            let members = members.iter().filter_map(|i| views.get(*i));
+            GroupView { refused, ..summary(group, members, looks, counts) }
         })
         .collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -134,6 +151,7 @@ fn summary<'a>(
         held: count(Some(true)),
         free: count(Some(false)),
         unknown: count(None),
+        refused: 0,
         looks,
         flagged: flagged(fresh.clone()),
         remaining_min_seconds: fresh.clone().filter_map(|l| l.remaining_seconds).reduce(f64::min),

@@ -1,6 +1,8 @@
 //! The holders of one lock: each as it is, and what the lock shows of all of them together: the worst liveness and its lost
 //! age, the oldest tenure, the oldest renewal, the earliest end.
 
+use std::sync::Arc;
+
 use super::{HolderView, Liveness};
 use crate::derive::State;
 use crate::derive::heartbeat::Heartbeat;
@@ -88,4 +90,20 @@ pub(super) fn worst(holders: &[Holder<'_>], now: Mono) -> (Option<Liveness>, Opt
 fn lost(judged: &Judged, now: Mono) -> Option<f64> {
     let since = judged.lost_since().filter(|_| judged.liveness.is_lost());
     since.map(|at| now.secs_since(at).max(0.0))
+}
+
+/// Whether the liveness of a lock's holders can be seen at all, as far as the config goes.
+pub(super) fn can_see_holder(state: &State, lock: &Lock) -> bool {
+    let is_seen = |w: &Arc<str>| {
+        let found = state.workers.with_group(w);
+        found.is_some_and(|(_, g, _)| g.heartbeat.is_some() || g.process.is_some())
+    };
+    let mut tenures = lock.tenures().peekable();
+    match tenures.peek() {
+        Some(_) => tenures.any(|t| t.worker().is_some_and(is_seen)),
+        None => {
+            let is_named = lock.rules.holder.is_some() || lock.was_named;
+            is_named && !state.rules.groups.is_empty()
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::holder::{Holder, holder_view, holders, worst};
-use super::{LockView, coverage, resources};
+use super::holder::{Holder, can_see_holder, holder_view, holders, worst};
+use super::{LockView, coverage, hint, resources};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
@@ -48,6 +48,19 @@ pub struct TransitionView {
     pub what: &'static str,
     /// More, for a person; no secrets.
     pub detail: String,
+}
+
+impl LockView {
+    /// Its holders, those that are not followed one by one among them.
+    pub fn holder_count(&self) -> u64 {
+        self.holders.len() as u64 + self.holders_beyond
+    }
+
+    /// How many hold it and how many may, if it is held by more.
+    pub fn over_limit(&self) -> Option<(u64, u64)> {
+        let (count, limit) = (self.holder_count(), self.limit?);
+        (self.held == Some(true) && count > limit).then_some((count, limit))
+    }
 }
 
 pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
@@ -134,6 +147,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             list
         },
         coverage_lost: coverage::configured(&blind),
+        hints: hint::hints(state, lock, &holders, &blind, now),
         blind,
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
         told: resources::told(state, lock, now),
@@ -230,7 +244,7 @@ fn left(holder: &Holder<'_>, now: Mono) -> f64 {
 
 fn counts(state: &State, lock: &Lock) -> LockCounts {
     let c = &lock.counts;
-    let is_visible = coverage::can_see_holder(state, lock);
+    let is_visible = can_see_holder(state, lock);
     LockCounts {
         acquisitions: c.acquisitions,
         renewals: c.renewals,

@@ -5,10 +5,12 @@ mod build;
 mod clock;
 mod coverage;
 mod group;
+mod hint;
 mod holder;
 mod host;
 mod host_coverage;
 mod lease_coverage;
+mod list;
 mod lock;
 mod resources;
 mod worker;
@@ -19,7 +21,9 @@ pub use build::Instant;
 pub use clock::ClockView;
 pub use coverage::BLIND;
 pub use group::{GroupCounts, GroupView};
+pub use hint::{Hint, Namer, Reuse};
 pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
+pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
@@ -68,6 +72,8 @@ pub struct StoreView {
     pub nodes: Vec<NodeView>,
     /// Its locks by name.
     pub locks: Vec<LockView>,
+    /// Lists of live workers that are in it, by name.
+    pub lists: Vec<ListView>,
     /// Groups that locks are told as, by name.
     pub groups: Vec<GroupView>,
     /// Largest number of nodes of one replication lineage that say master.
@@ -87,10 +93,24 @@ pub struct StoreView {
     /// Locks with each signal up, for signals that at least one lock can be judged for.
     pub flagged: Vec<(Signal, u64)>,
     /// Keys that a pattern found and that name no owner; not shown as locks.
-    pub ownerless: u64,
+    pub ownerless: LeftOut,
+    /// Keys that a pattern found and that may not be read; whether they are locks is not known.
+    pub refused: LeftOut,
     /// Locks that cannot be judged, for every aspect and reason that can occur in this version.
     pub blind: Vec<(Aspect, BlindReason, u64)>,
 }
+
+/// Keys that are not shown as locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// Some of them, printable; [`EXAMPLES`] at most.
+    pub examples: Vec<Arc<str>>,
+}
+
+/// Keys that are named as examples at most.
+pub const EXAMPLES: usize = 5;
 
 /// One Redis or Valkey node.
 #[derive(Clone, Debug)]
@@ -243,6 +263,8 @@ pub struct LockView {
     pub coverage_lost: Vec<(Aspect, BlindReason)>,
     /// All that cannot be judged, also what nobody configured; for people, not for series.
     pub blind: Vec<(Aspect, BlindReason)>,
+    /// What more is known of why, by aspect; for people.
+    pub hints: Vec<(Aspect, Hint)>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
     /// What sources tell of it.

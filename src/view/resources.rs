@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Aspect, BlindReason, coverage};
 use crate::config::Fencing as Rules;
 use crate::derive::State;
-use crate::derive::fencing::Reads;
+use crate::derive::fencing::{Fencing, Reads};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
 use crate::derive::resources::Told;
@@ -32,6 +32,9 @@ pub struct FencingView {
     pub regressions: Vec<(Arc<str>, u64)>,
     /// Writes that each resource refused.
     pub rejections: Vec<(Arc<str>, u64)>,
+    /// The last token that went down, by its resource (under the empty name those issued), and how many seconds ago; `None`
+    /// when that is longer ago than `retain`.
+    pub fell: Option<(Arc<str>, f64)>,
 }
 
 /// Side effects on one resource.
@@ -43,6 +46,8 @@ pub struct EffectsView {
     pub total: u64,
     /// How many beyond one for each request; `None` if nothing counts requests.
     pub duplicates: Option<u64>,
+    /// Seconds since the last duplicates were counted; `None` when that is longer ago than `retain`.
+    pub duplicated_seconds: Option<f64>,
 }
 
 pub(super) fn told(state: &State, lock: &Lock, now: Mono) -> ToldView {
@@ -56,9 +61,15 @@ pub(super) fn told(state: &State, lock: &Lock, now: Mono) -> ToldView {
                 .distinct
                 .as_ref()
                 .map(|_| known.and_then(|k| k.duplicates()).unwrap_or(0)),
+            duplicated_seconds: known.and_then(|k| recent(state, k.duplicated?, now)),
         }
     });
     ToldView { fencing: fencing(state, lock, told, now), effects: effects.collect() }
+}
+
+/// Seconds since then, unless that is too long ago for anybody to look at.
+fn recent(state: &State, at: Mono, now: Mono) -> Option<f64> {
+    (now.since(at) < state.rules.retain).then(|| now.secs_since(at).max(0.0))
 }
 
 fn fencing(state: &State, lock: &Lock, told: Option<&Told>, now: Mono) -> Option<FencingView> {
@@ -69,9 +80,9 @@ fn fencing(state: &State, lock: &Lock, told: Option<&Told>, now: Mono) -> Option
     if rules.is_none() && !issues {
         return None;
     }
-    let recent = |r: &Reads| is_fresh(r.last, now, state.rules.poll_interval);
+    let is_read = |r: &Reads| is_fresh(r.last, now, state.rules.poll_interval);
     let mut view = FencingView {
-        issued: told.map(|t| &t.issued).filter(|i| recent(&i.reads)).and_then(|i| i.token),
+        issued: told.map(|t| &t.issued).filter(|i| is_read(&i.reads)).and_then(|i| i.token),
         ..FencingView::default()
     };
     if issues {
@@ -79,7 +90,7 @@ fn fencing(state: &State, lock: &Lock, told: Option<&Told>, now: Mono) -> Option
     }
     for r in rules.map_or(&[][..], |r| &r.accepted) {
         let known = told.and_then(|t| t.accepted.get(&r.name));
-        let token = known.filter(|k| recent(&k.reads)).and_then(|k| k.token);
+        let token = known.filter(|k| is_read(&k.reads)).and_then(|k| k.token);
         view.accepted.push((r.name.clone(), token));
         view.regressions.push((r.name.clone(), known.map_or(0, |k| k.regressions)));
     }
@@ -87,7 +98,22 @@ fn fencing(state: &State, lock: &Lock, told: Option<&Told>, now: Mono) -> Option
         let known = told.and_then(|t| t.rejected.get(&r.name));
         view.rejections.push((r.name.clone(), known.map_or(0, |k| k.count.total())));
     }
+    view.fell = told
+        .and_then(|t| last_fall(t, &view))
+        .and_then(|(name, at)| Some((name, recent(state, at, now)?)));
     Some(view)
+}
+
+/// The last regression of those that the view counts.
+fn last_fall(told: &Fencing, view: &FencingView) -> Option<(Arc<str>, Mono)> {
+    let falls = view.regressions.iter().filter_map(|(name, _)| {
+        let at = match &**name {
+            "" => told.issued.fell?,
+            resource => told.accepted.get(resource)?.fell?.at,
+        };
+        Some((name.clone(), at))
+    });
+    falls.max_by_key(|(_, at)| *at)
 }
 
 /// What of its fencing cannot be judged.
@@ -122,7 +148,7 @@ pub(super) fn blind(state: &State, lock: &Lock, now: Mono, lost: &mut Vec<(Aspec
 /// first read.
 fn all_reads<'a>(
     rules: &'a Rules,
-    told: Option<&'a crate::derive::fencing::Fencing>,
+    told: Option<&'a Fencing>,
 ) -> impl Iterator<Item = (bool, Option<&'a Reads>)> {
     let issued = rules.issued.iter().map(move |_| told.map(|t| &t.issued.reads));
     let accepted = rules

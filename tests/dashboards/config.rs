@@ -31,6 +31,7 @@ stores:
       - {{ name: short, key: 'lock:short', lease: 5s, token: per_acquire, {holder} }}
       - {{ name: copied, key: 'lock:copied', renewed: true, {holder} }}
       - {{ name: mislaid, key: 'lock:mislaid' }}
+      - {{ name: permits, key: 'lock:permits', limit: 1, {holder} }}
       - name: nightly
         key: 'lock:nightly'
         lease: 1h

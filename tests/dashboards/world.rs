@@ -87,6 +87,10 @@ impl World {
         main.cmd(&["SET", "lock:nightly", "nightly-1:x", "PX", FOR_LONG]);
         // A key that the config takes for a lock's and that is none.
         main.cmd(&["RPUSH", "lock:mislaid", "a"]);
+        for n in 1..=2 {
+            let member = format!("host_{n}_0123456789abcdef0123456789abcde{n}");
+            main.cmd(&["ZADD", "lock:permits", "+inf", &member]);
+        }
         let told = "MSET hb:issued 34 hb:accepted 33 hb:refused 2 hb:mails 120 hb:requests 119";
         main.cmd(&told.split(' ').collect::<Vec<_>>());
         let clocks = [&host_clock, &silent];
@@ -142,7 +146,7 @@ impl World {
     pub fn locks(&self) -> Vec<(&'static str, &'static str)> {
         let main = [
             "orders", "billing", "payments", "reports", "busy", "leader", "short", "copied",
-            "nightly", "mislaid",
+            "nightly", "mislaid", "permits",
         ];
         main.into_iter().map(|lock| ("main", lock)).chain([("cache", "warmup")]).collect()
     }

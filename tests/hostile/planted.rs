@@ -43,7 +43,7 @@ pub fn odd_keys() -> Vec<(Bytes, String)> {
         (key(b"\"'`\""), "odd:\"'`\"".into()),
         (key(b"\n\r\t\0\x1b[31m"), "odd:\\x0a\\x0d\\x09\\x00\\x1b[31m".into()),
         (key(b"\xff\xc3("), "odd:\\xff\\xc3(".into()),
-        (key(b"\\xff"), "odd:\\\\xff".into()),
+        (key(b"\\xff"), "odd:\\x5cxff".into()),
         (key("ü\u{1f512}\u{202e}".as_bytes()), "odd:ü\u{1f512}\\xe2\\x80\\xae".into()),
         (key(&[b'k'; 4000]), format!("odd:{}…", "k".repeat(252))),
     ]

@@ -14,6 +14,13 @@ use tempfile::TempDir;
 use super::redis_server::PASSWORD;
 use super::{Answer, Group, Metrics, Sampler, free_port, request, wait_until};
 
+/// A copy of a program that can be run. A descriptor that is open for writing while another thread forks is the child's
+/// too until it runs something else, and the copy is busy for as long: `cp` has it written by a process that nobody forks.
+fn copy_program(program: &str, copy: &Path) {
+    let copied = Command::new("cp").arg(program).arg(copy).status();
+    assert!(copied.is_ok_and(|status| status.success()), "no copy of {program} can be made");
+}
+
 /// How to start the exporter.
 #[derive(Default)]
 pub struct ExporterSetup {
@@ -62,8 +69,7 @@ impl ExporterSetup {
             None => Command::new(env!("CARGO_BIN_EXE_dlock_exporter")),
             Some((program, words)) => {
                 let copy = dir.path().join("dlock_exporter");
-                std::fs::copy(env!("CARGO_BIN_EXE_dlock_exporter"), &copy)
-                    .expect("room for a copy");
+                copy_program(env!("CARGO_BIN_EXE_dlock_exporter"), &copy);
                 std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755))
                     .expect("an own directory's mode can be changed");
                 let mut command = Command::new(program);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::crowd::MOST;
+use super::named::UNATTRIBUTED;
 use super::share::Share;
 use super::write::learn_largest;
 use super::{Creep, Growth, Lock, Phase, ReadContext, expired_under_index};
@@ -120,7 +121,7 @@ impl Lock {
         if next.is_own && after.is_some_and(|s| s.marks.steps == c.seen.marks.steps) {
             learn_largest(&mut tenure, c.seen);
         }
-        let who = tenure.seat.worker.clone().unwrap_or_else(|| "an unattributed holder".into());
+        let who = tenure.seat.worker.clone().unwrap_or_else(|| UNATTRIBUTED.into());
         self.phase = Phase::Held(Box::new(tenure));
         let what = if is_seen_begin { "acquired" } else { "found_held" };
         self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);

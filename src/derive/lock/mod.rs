@@ -56,6 +56,7 @@ pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
 pub use pointer::Missed;
+pub use shape::Shown;
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]
@@ -227,6 +228,11 @@ impl Lock {
         self.rules.by_key || self.value.is_some()
     }
 
+    /// Whether it is a key that a pattern found and that may not be read: nobody knows whether it is a lock.
+    pub fn is_refused(&self) -> bool {
+        !self.is_lock() && self.unreadable == Some(Unreadable::Permission)
+    }
+
     /// The learned time to the next renewal of a tenure: the first may come later than the others.
     pub fn period_ahead(&self, tenure: Option<&Tenure>) -> Option<f64> {
         match tenure {
@@ -254,9 +260,11 @@ impl Lock {
 
     /// How many may hold it at once, of a semaphore: the config's word, else the format's.
     pub fn limit(&self) -> Option<u64> {
-        let by_format = match self.value.as_ref()?.sharing {
-            Sharing::Permits(limit) => limit,
-            _ => return None,
+        let by_format = match self.value.as_ref().map(|v| v.sharing) {
+            Some(Sharing::Permits(limit)) => limit,
+            // It was not seen held yet.
+            None => None,
+            Some(_) => return None,
         };
         self.rules.limit.or(by_format)
     }

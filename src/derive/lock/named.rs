@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::share::Share;
-use super::{Lock, Phase, ReadContext};
-use crate::derive::wanted::Effects;
+use super::{Lock, Phase, ReadContext, Transition};
+use crate::derive::wanted::{Effects, Notice, Weight};
 use crate::derive::workers::Workers;
-use crate::observe::Owner;
+use crate::observe::{Mono, Owner};
+
+/// A holder that nothing names (yet).
+pub(super) const UNATTRIBUTED: &str = "an unattributed holder";
 
 impl Lock {
     /// The worker that something names as this owner.
@@ -42,6 +45,27 @@ impl Lock {
         workers.release(&tenure.seat, lock, c.seen.span.done);
         tenure.seat = workers.attach(owner, name, lock, c.seen.span.done, fx);
         tenure.owner = Some(owner.clone());
-        self.was_named |= tenure.seat.worker.is_some();
+        let Some(worker) = tenure.seat.worker.clone() else { return };
+        let begun = tenure.first.span.done;
+        self.was_named = true;
+        self.name_begin(begun, &worker, fx);
+    }
+
+    /// Who began a tenure is known only now: what keys beside the lock tell is read after it.
+    fn name_begin(&mut self, begun: Mono, worker: &str, fx: &mut Effects) {
+        let unnamed = format!("by {UNATTRIBUTED}");
+        let is_begin =
+            |t: &&mut Transition| t.at == begun && matches!(t.what, "acquired" | "found_held");
+        let begins = self.timeline.iter_mut().rev().filter(is_begin);
+        for begin in begins.filter(|t| t.detail == unnamed).take(1) {
+            begin.detail = format!("by {worker}");
+            fx.notices.push(Notice {
+                weight: Weight::Routine,
+                store: self.store_name.clone(),
+                subject: self.name.clone(),
+                what: "attributed",
+                detail: format!("the holder is {worker}"),
+            });
+        }
     }
 }

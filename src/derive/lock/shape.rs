@@ -21,8 +21,44 @@ pub struct Shapes {
     own: Option<Coarse>,
     /// Reads running that did not show it; what the last one showed instead, and since when all of them did.
     other: Option<(Coarse, u32, Mono)>,
+    /// Reads running of a collection with members that its format does not write; that is another shape, too, and never
+    /// becomes the lock's own.
+    strange: u32,
     /// The last read of a key that was there.
     pub last: Option<Mono>,
+    /// What it showed.
+    pub shown: Option<Shown>,
+}
+
+/// What a key shows, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Type and kind.
+    pub shape: Shape,
+    /// The format that it looks like, where it is none of the declared one's.
+    pub looks_like: Option<&'static str>,
+}
+
+impl Shown {
+    /// In words: a hash that looks like redisson.
+    pub fn words(self) -> String {
+        let shape = match self.shape {
+            Shape::Text => "a string",
+            Shape::Binary => "a string of bytes",
+            Shape::Number => "a number",
+            Shape::Json => "JSON",
+            Shape::Empty => "an empty string",
+            Shape::OwnerHash | Shape::Hash => "a hash",
+            Shape::Zset => "a sorted set",
+            Shape::Set => "a set",
+            Shape::List => "a list",
+            Shape::Other => "of another type",
+        };
+        match self.looks_like {
+            Some(format) => format!("{shape} that looks like {format}"),
+            None => shape.to_owned(),
+        }
+    }
 }
 
 /// The key type, and of a string whether it can be a token. Random bytes may happen to be text, and a hash is one whether or
@@ -60,6 +96,13 @@ impl Shapes {
     /// Takes a value; `is_lock` if it can be the lock's own. Returns whether its shape is unexpected.
     fn read(&mut self, value: &Decoded, is_lock: bool, at: Mono) -> bool {
         self.last = Some(at);
+        self.shown = Some(Shown { shape: value.shape, looks_like: value.looks_like });
+        self.strange = if value.strangers > 0 { self.strange.saturating_add(1) } else { 0 };
+        let is_other = self.is_other(value, is_lock, at);
+        is_other || self.strange >= READS
+    }
+
+    fn is_other(&mut self, value: &Decoded, is_lock: bool, at: Mono) -> bool {
         let shape = Coarse::of(value.shape);
         let Some(own) = self.own else {
             self.own = (is_lock && !value.misfit).then_some(shape);
@@ -95,15 +138,27 @@ impl Lock {
                 Some(is_unexpected && self.is_lock())
             }
             Found::Absent | Found::Unreadable(Unreadable::Unexpected) => {
-                self.shapes.other = None;
+                (self.shapes.other, self.shapes.strange) = (None, 0);
                 Some(false)
             }
             Found::Unreadable(Unreadable::Permission) => None,
         };
-        let declared = self.rules.format.clone();
-        let detail = || match declared {
-            Some(format) => format!("the key is nothing that {format} writes"),
-            None => "the key is of another type or shape than it was".to_owned(),
+        let (declared, shown) = (self.rules.format.clone(), self.shapes.shown);
+        let strangers = match found {
+            Found::Present { value, .. } if value.strangers > 0 => {
+                Some((value.strangers, value.format))
+            }
+            _ => None,
+        };
+        let detail = || {
+            let is = shown.map(|s| format!("the key is {}", s.words())).unwrap_or_default();
+            match (strangers, declared) {
+                (Some((n, format)), _) => {
+                    format!("of the key's members {n} are none that {format} writes")
+                }
+                (None, Some(format)) => format!("{is}, nothing that {format} writes"),
+                (None, None) => format!("{is}, which it was not before"),
+            }
         };
         self.signal(Signal::ShapeUnexpected, value, now, detail, fx);
     }
@@ -133,6 +188,17 @@ mod tests {
         }
         assert!(s.read(&value(Shape::Json), true, at(9)));
         assert!(!s.read(&value(Shape::Binary), true, at(10)), "a token again");
+    }
+
+    #[test]
+    fn strangers_among_the_members_are_unexpected_after_three_reads_and_stay_so() {
+        let odd = Decoded { strangers: 1, ..value(Shape::Zset) };
+        let mut s = Shapes::default();
+        s.read(&value(Shape::Zset), true, at(0));
+        assert!(!s.read(&odd, true, at(1)) && !s.read(&odd, true, at(2)));
+        assert!((3..8_000).all(|k| s.read(&odd, true, at(k))));
+        assert!(!s.read(&value(Shape::Zset), true, at(8_000)));
+        assert!(!s.read(&odd, true, at(8_001)));
     }
 
     #[test]

@@ -6,6 +6,9 @@ use crate::derive::wanted::{Effects, Notice, Weight};
 use crate::derive::words::Signal;
 use crate::observe::Mono;
 
+/// The rank of what needs a look and is no signal: behind all that are.
+const NO_SIGNAL: u8 = Signal::ALL.len() as u8;
+
 /// Transitions kept for the timeline.
 const TIMELINE: usize = 16;
 
@@ -39,9 +42,16 @@ impl Lock {
         }
     }
 
-    /// A fencing token of the lock went down.
+    /// A fencing token of the lock went down. Its series are for somebody to look at, whichever locks have any.
     pub fn token_regressed(&mut self, at: Mono, detail: &str, fx: &mut Effects) {
+        self.look(NO_SIGNAL, at, fx);
         self.note(at, "fencing_regressed", detail, Weight::Alarm, fx);
+    }
+
+    /// Under the lock there were more side effects than requests; told as above.
+    pub fn effects_duplicated(&mut self, at: Mono, detail: &str, fx: &mut Effects) {
+        self.look(NO_SIGNAL, at, fx);
+        self.note(at, "effects_duplicated", detail, Weight::Alarm, fx);
     }
 
     /// Remembers a transition and tells of it.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::State;
 use crate::derive::fencing::Look;
 use crate::derive::list::List;
+use crate::derive::lock::Lock;
 use crate::derive::resources::News;
 use crate::derive::wanted::Effects;
 use crate::derive::words::LivenessSource;
@@ -24,6 +25,11 @@ impl State {
         let Some((store, lock, news)) = self.resources.read(read, poll) else { return };
         match news {
             News::Regressed(detail) => self.regressed(&store, &lock, &detail, read.span.done, fx),
+            News::Duplicated(detail) => {
+                if let Some(lock) = self.lock_named(&store, &lock) {
+                    lock.effects_duplicated(read.span.done, &detail, fx);
+                }
+            }
             News::Unreadable(detail) => fx.changed(store, lock, "source_unreadable", detail),
             News::Empty(detail) => self.source_empty(&read.source, store, lock, detail, fx),
             News::Readable(detail) => fx.changed(store, lock, "source_readable", detail),
@@ -51,11 +57,14 @@ impl State {
     }
 
     fn regressed(&mut self, store: &str, lock: &str, detail: &str, at: Mono, fx: &mut Effects) {
-        let locks = self.stores.values_mut().filter(|s| *s.name == *store);
-        let lock = locks.flat_map(|s| s.locks.values_mut()).find(|l| *l.name == *lock);
-        if let Some(lock) = lock {
+        if let Some(lock) = self.lock_named(store, lock) {
             lock.token_regressed(at, detail, fx);
         }
+    }
+
+    fn lock_named(&mut self, store: &str, lock: &str) -> Option<&mut Lock> {
+        let locks = self.stores.values_mut().filter(|s| *s.name == *store);
+        locks.flat_map(|s| s.locks.values_mut()).map(|l| &mut **l).find(|l| *l.name == *lock)
     }
 
     fn claim(&mut self, worker: &Arc<str>, read: &SourceRead, fx: &mut Effects) {
@@ -92,6 +101,7 @@ impl State {
         let was_failing = list.reads.failure.is_some();
         match &read.members {
             Err(failed) => {
+                list.trouble.clone_from(&failed.detail);
                 if list.reads.failed(failed.reason) {
                     let detail = format!("{} ({})", failed.detail, failed.reason.as_str());
                     fx.changed("", name.clone(), "list_unreadable", detail);

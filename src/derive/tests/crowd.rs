@@ -101,6 +101,27 @@ fn members_whose_expiry_is_past_hold_nothing() {
 }
 
 #[test]
+fn a_stranger_among_the_members_is_told_and_costs_no_holder_anything() {
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_100);
+    let end = s.server_ms() + 60_000;
+    let both = permits(&[("a:1", end), ("b:1", end)]);
+    s.show(both.clone(), None);
+    s.advance(2_000);
+    s.show(Decoded { strangers: 1, ..both.clone() }, None);
+    s.until_up(Signal::ShapeUnexpected, 1_600, 50, |_| {});
+    let lock = s.lock();
+    assert_eq!((lock.held, lock.holders.len(), lock.fresh), (Some(true), 2, true));
+    let why = lock.transitions.iter().find(|t| t.what == "shape_unexpected");
+    assert!(why.is_some_and(|t| t.detail.contains("1 are none that semaphore writes")), "{why:?}");
+    s.show(both, None);
+    s.advance(1_000);
+    assert_eq!(s.signal(Signal::ShapeUnexpected), Some(false));
+    assert_eq!(s.lock().counts.acquisitions, 2);
+    s.assert_raised(&[Signal::ShapeUnexpected]);
+}
+
+#[test]
 fn any_stale_holder_makes_the_lock_stale_and_shows_its_own_loss() {
     let mut s = Sim::new(500, None, rules());
     s.process = Some(running(7, 0));

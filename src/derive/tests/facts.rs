@@ -147,9 +147,12 @@ fn an_owner_index_names_who_the_token_does_not() {
     s.advance(1_000);
     s.show(held_by("opaque"), Some(s.server_ms() + 60_000));
     s.advance(1_000);
+    let begun = |s: &Sim| s.lock().transitions.into_iter().map(|t| t.detail).collect::<Vec<_>>();
+    assert_eq!(begun(&s), ["by an unattributed holder"]);
     s.index(&[("opaque", Some("orders-1")), ("other", Some("orders-2"))]);
     s.advance(2_000);
     assert_eq!(&*s.lock().holders[0].worker, "orders-1");
+    assert_eq!(begun(&s), ["by orders-1"], "who it was is known now");
     assert_eq!(s.lock().liveness, Some(Liveness::Alive));
     s.index(&[("opaque", None)]);
     s.advance(1_000);
@@ -157,7 +160,7 @@ fn an_owner_index_names_who_the_token_does_not() {
     s.index(&[("opaque", Some("orders-2"))]);
     s.advance(1_000);
     assert_eq!(&*s.lock().holders[0].worker, "orders-2");
-    assert_eq!((s.lock().counts.acquisitions, s.lock().transitions.len()), (1, 1));
+    assert_eq!((s.lock().counts.acquisitions, begun(&s)), (1, vec!["by orders-1".to_owned()]));
 }
 
 #[test]

@@ -91,6 +91,14 @@ fn a_list_that_fails_or_is_not_named_says_nothing() {
     assert_eq!(state(&s).0, Some(Liveness::Unknown));
     let lock = s.lock();
     assert!(lock.coverage_lost.contains(&(Aspect::Holder, BlindReason::Permission)), "{lock:?}");
+    let view = View::of(&s.state, Instant { mono: s.now(), wall: 0.0 }, 1);
+    let list = &view.stores[0].lists[0];
+    assert_eq!(
+        (&*list.name, list.preset, list.fresh, list.has_named),
+        ("fleet", "rq", false, true)
+    );
+    assert_eq!(list.failure, Some((FailReason::Permission, "no".to_owned())));
+    assert!(list.read.is_some_and(|(n, age)| n == 1 && age > 290.0), "{list:?}");
     let mut other = world(rules(), Preset::Rq);
     other.acquire("w1:t", LEASE);
     pass(&mut other, "w1:t", 20, Ok(&["w1"]));

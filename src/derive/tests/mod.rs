@@ -15,6 +15,7 @@ mod crowd;
 mod ends;
 mod facts;
 mod groups;
+mod hints;
 mod listed;
 mod liveness;
 mod renewal;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::sim::{Sim, rules};
-use crate::config::{Effects, Fencing, LockRules, Place, RedisPart, ResourceSource, Source};
+use crate::config::{
+    Effects, Fencing, LockRules, Place, RedisPart, ResourceSource, SeriesTier, Source,
+};
 use crate::derive::{BlindReason, ToRead};
 use crate::observe::Observation;
 use crate::observe::lock::{CompanionValue, Tells};
@@ -78,6 +80,7 @@ fn counters_are_there_from_the_start_and_values_are_not() {
         accepted: vec![(db.clone(), None)],
         regressions: vec![("".into(), 0), (db.clone(), 0)],
         rejections: vec![(db, 0)],
+        fell: None,
     };
     assert_eq!(view.told.fencing, Some(expected));
     let effects: Vec<_> =
@@ -142,6 +145,9 @@ fn tokens_that_fall_are_counted_noted_and_outlive_a_reload() {
     tell(&mut s, issued(), Ok(None));
     assert_eq!(counts(&s), [2, 1]);
     assert_eq!(fencing(&s).issued, None);
+    assert_eq!(fencing(&s).fell, Some(("".into(), 0.0)), "the last one of all");
+    s.advance(3_602_000);
+    assert_eq!((fencing(&s).fell, counts(&s)), (None, vec![2, 1]), "it is long ago, and counted");
 }
 
 #[test]
@@ -199,6 +205,43 @@ fn duplicates_of_side_effects_are_counted() {
     }
     let effects = &s.lock().told.effects[0];
     assert_eq!((effects.total, effects.duplicates), (3, Some(1)));
+    assert_eq!(effects.duplicated_seconds, Some(0.0));
+    let noted = |s: &Sim| -> Vec<_> {
+        let all = s.lock().transitions.into_iter();
+        all.filter(|t| t.what == "effects_duplicated").map(|t| t.detail).collect()
+    };
+    let detail = "mail: 1 effect beyond one for each request since the exporter began to count";
+    assert_eq!(noted(&s), [detail]);
+    // More of them soon after are counted and no news.
+    for (t, d) in [(15, 13), (16, 14)] {
+        poll(&mut s, &[(total.clone(), t), (distinct.clone(), d)]);
+    }
+    assert_eq!((s.lock().told.effects[0].duplicates, noted(&s).len()), (Some(2), 1));
+    s.advance(3_602_000);
+    assert_eq!(s.lock().told.effects[0].duplicated_seconds, None);
+}
+
+/// A lock that has series only while something is wrong shows the counter that somebody should look at.
+#[test]
+fn a_token_that_fell_and_a_duplicate_need_a_look() {
+    let flagged = || LockRules { series: SeriesTier::Flagged, ..guarded() };
+    let mut s = Sim::new(2000, None, flagged());
+    poll(&mut s, &[(issued(), 5)]);
+    assert_eq!(s.lock().tier, None);
+    poll(&mut s, &[(issued(), 4)]);
+    assert_eq!(s.lock().tier, Some(SeriesTier::Core));
+    let mut s = Sim::new(2000, None, flagged());
+    let at = || (at(), Arc::<str>::from("mail"));
+    let ((store, lock), resource) = at();
+    let total = SourceRef::EffectsTotal { store, lock, resource };
+    let ((store, lock), resource) = at();
+    let distinct = SourceRef::EffectsDistinct { store, lock, resource };
+    for t in [10, 11] {
+        poll(&mut s, &[(total.clone(), t), (distinct.clone(), 10)]);
+        assert_eq!(s.lock().tier, None);
+    }
+    poll(&mut s, &[(total, 11), (distinct, 10)]);
+    assert_eq!(s.lock().tier, Some(SeriesTier::Core));
 }
 
 #[test]

@@ -36,13 +36,13 @@ families! { SIGNALS:
          when judged and not so; absent when it cannot be judged.";
     HOLD_COUNT_CREEP = Gauge Full "dlock_hold_count_creep" ["store", "lock"]
         "1 when the lowest hold count of three successive lease lengths rose each time within one tenure. 0 when judged \
-         and not so; absent when it cannot be judged.";
+         and not so, also once the count stands still, however high; absent when it cannot be judged.";
     UNHELD = Gauge Full "dlock_unheld" ["store", "lock"]
         "1 when a lock that the config expects to be always held is free for longer than its lease and two polls, or a \
          lock is free although somebody waits for it. 0 when judged and not so; absent for other locks.";
     SHAPE_UNEXPECTED = Gauge Full "dlock_shape_unexpected" ["store", "lock"]
-        "1 when the key is of another type or coarse shape than the config says, or in three reads than it was. 0 when \
-         judged and not so; absent when it cannot be judged.";
+        "1 when the key is of another type or coarse shape than the config says, or in three reads than it was, or has \
+         members that its format does not write. 0 when judged and not so; absent when it cannot be judged.";
 }
 
 families! { LOCKS:
@@ -53,6 +53,9 @@ families! { LOCKS:
         "Whether the lock is held: 1 or 0. Absent when it cannot be read.";
     HOLDERS = Gauge Core "dlock_lock_holders" ["store", "lock"]
         "Owners that hold the lock now; an owner that its value does not name counts as one.";
+    LIMIT = Gauge Core "dlock_lock_limit" ["store", "lock"]
+        "How many may hold the lock at once, of a semaphore: by the config, or where its value tells. Absent where that is \
+         not known, and for other locks.";
     QUORUM_VOTES = Gauge Core "dlock_quorum_votes" ["store", "lock"]
         "Of a lock over several keys, how many show the token of the owner that most of them show, each with its expiry \
          ahead; 0 while none shows any. Absent while a key cannot be read.";
@@ -132,9 +135,12 @@ families! { LOCKS:
         "How often the token that the resource accepted fell to a smaller one, in two reads in a row; with an empty \
          resource, how often the last token issued went down or vanished.";
     FENCING_REJECTIONS = Counter Full "dlock_fencing_rejections_total" ["store", "lock", "resource"]
-        "Writes that the resource refused because their token was old, since the exporter first read its count.";
+        "Writes that the resource refused because their token was old, since the exporter first read its count. A count \
+         that is missing says nothing. One that falls counts on beyond its highest, and from zero once three reads in a \
+         row showed less than half of that.";
     EFFECTS = Counter Full "dlock_effects_total" ["store", "lock", "resource"]
-        "Side effects on the resource, since the exporter first read its count.";
+        "Side effects on the resource, since the exporter first read its count, which is followed as that of \
+         `dlock_fencing_rejections_total` is.";
     EFFECT_DUPLICATES = Counter Full "dlock_effect_duplicates_total" ["store", "lock", "resource"]
         "Side effects beyond one for each logical request, in two reads in a row, since the exporter first read the \
          counts. Absent where requests are not counted.";

@@ -10,6 +10,7 @@ pub fn jobs() -> GroupView {
         held: 1200,
         free: 80,
         unknown: 0,
+        refused: 0,
         looks: 1,
         flagged: Signal::ALL.iter().map(|s| (*s, u64::from(*s == Signal::HolderStale))).collect(),
         remaining_min_seconds: Some(0.25),

@@ -24,8 +24,10 @@ pub fn add(sheet: &mut Sheet, store: &StoreView, group: &GroupView) {
     if !store.fresh {
         return;
     }
-    sheet.add(&cat::LOCKS, [at[0], at[1], "held"], group.held as f64);
-    sheet.add(&cat::LOCKS, [at[0], at[1], "free"], group.free as f64);
+    if group.is_known() {
+        sheet.add(&cat::LOCKS, [at[0], at[1], "held"], group.held as f64);
+        sheet.add(&cat::LOCKS, [at[0], at[1], "free"], group.free as f64);
+    }
     for (signal, n) in &group.flagged {
         sheet.add(&cat::FLAGGED, [at[0], at[1], signal.as_str()], *n as f64);
     }

@@ -46,6 +46,7 @@ fn add_info(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
     let source = lock.lease_source.map_or("", |s| s.as_str());
     sheet.add(&cat::INFO, [store, &lock.name, &lock.key, lock.format, source], 1.0);
     sheet.add_some(&cat::HELD, [store, &lock.name], lock.held.map(flag));
+    sheet.add_some(&cat::LIMIT, [store, &lock.name], lock.limit.map(|n| n as f64));
     if lock.left_to_expire {
         sheet.add(&cat::LEFT_TO_EXPIRE, [store, &lock.name], 1.0);
     }
@@ -66,7 +67,7 @@ fn add_holders(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         Some(true) => {}
     }
     // A value that names no owner is still somebody's lock.
-    sheet.add(&cat::HOLDERS, at, (lock.holders.len() as u64 + lock.holders_beyond).max(1) as f64);
+    sheet.add(&cat::HOLDERS, at, lock.holder_count().max(1) as f64);
     let count = lock.holders.iter().map(|h| h.count).max().unwrap_or(1);
     sheet.add(&cat::REENTRANCY, at, count as f64);
     if lock.holders.is_empty() {

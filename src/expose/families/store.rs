@@ -26,8 +26,11 @@ pub fn add(sheet: &mut Sheet, store: &StoreView) {
     if !store.fresh {
         return;
     }
-    sheet.add(&cat::LOCKS, [name, "held"], store.held as f64);
-    sheet.add(&cat::LOCKS, [name, "free"], store.free as f64);
+    // None is known, and what keys there are may not be read: that is not none.
+    if store.held + store.free > 0 || store.refused.count == 0 {
+        sheet.add(&cat::LOCKS, [name, "held"], store.held as f64);
+        sheet.add(&cat::LOCKS, [name, "free"], store.free as f64);
+    }
     for (signal, n) in &store.flagged {
         sheet.add(&cat::LOCKS_FLAGGED, [name, signal.as_str()], *n as f64);
     }

@@ -22,6 +22,7 @@ pub(super) struct Group<'a> {
     held: Option<u64>,
     free: Option<u64>,
     flagged: Option<BTreeMap<&'static str, u64>>,
+    refused_keys: u64,
     needs_a_look: u64,
     lease_remaining_min_seconds: Option<f64>,
     held_max_seconds: Option<f64>,
@@ -55,14 +56,16 @@ pub(super) fn describe_groups(view: &View) -> Vec<Group<'_>> {
 
 fn describe_group<'a>(store: &'a StoreView, group: &'a GroupView) -> Group<'a> {
     let fresh = store.fresh;
+    let is_known = fresh && group.is_known();
     let counts = &group.counts;
     Group {
         store: &store.name,
         group: &group.name,
         fresh,
-        held: fresh.then_some(group.held),
-        free: fresh.then_some(group.free),
+        held: is_known.then_some(group.held),
+        free: is_known.then_some(group.free),
         flagged: fresh.then(|| group.flagged.iter().map(|(s, n)| (s.as_str(), *n)).collect()),
+        refused_keys: group.refused,
         needs_a_look: group.looks,
         lease_remaining_min_seconds: group.remaining_min_seconds.filter(|_| fresh),
         held_max_seconds: group.held_max_seconds.filter(|_| fresh),

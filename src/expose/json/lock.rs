@@ -26,6 +26,7 @@ pub(super) struct Lock<'a> {
     holders: Vec<Holder<'a>>,
     holders_beyond: u64,
     limit: Option<u64>,
+    votes: Option<Votes>,
     waiters: Option<u64>,
     liveness: Option<&'static str>,
     lost_seconds: Option<f64>,
@@ -62,6 +63,13 @@ struct Remaining<'a> {
     addr: &'a str,
     remaining_seconds: f64,
     earlier_seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Votes {
+    most: usize,
+    needed: usize,
+    of: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -117,6 +125,11 @@ pub(super) fn describe<'a>(
         holders: describe_holders(lock, fresh, roster),
         holders_beyond: lock.holders_beyond,
         limit: lock.limit,
+        votes: lock.votes.filter(|_| fresh).map(|v| Votes {
+            most: v.most,
+            needed: v.needed,
+            of: v.of,
+        }),
         waiters: lock.waiters.filter(|_| fresh),
         liveness: lock.liveness.filter(|_| fresh).map(|l| l.as_str()),
         lost_seconds: now(lock.lost_seconds),

@@ -1,15 +1,40 @@
-//! Stores with their nodes as the API shows them.
+//! Stores with their nodes and lists of live workers as the API shows them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::view::{NodeView, StoreView};
+use crate::view::{ListView, NodeView, StoreView};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Store<'a> {
     name: &'a str,
     fresh: bool,
     ownerless_keys: u64,
+    ownerless_examples: &'a [Arc<str>],
+    refused_keys: u64,
+    refused_examples: &'a [Arc<str>],
+    dropped: BTreeMap<&'static str, u64>,
     nodes: Vec<Node<'a>>,
+    lists: Vec<List<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct List<'a> {
+    name: &'a str,
+    preset: &'static str,
+    fresh: bool,
+    members: Option<u64>,
+    age_seconds: Option<f64>,
+    has_named: bool,
+    failure: Option<Unread<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Unread<'a> {
+    reason: &'static str,
+    detail: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,8 +57,28 @@ pub(super) fn describe_store(store: &StoreView) -> Store<'_> {
     Store {
         name: &store.name,
         fresh: store.fresh,
-        ownerless_keys: store.ownerless,
+        ownerless_keys: store.ownerless.count,
+        ownerless_examples: &store.ownerless.examples,
+        refused_keys: store.refused.count,
+        refused_examples: &store.refused.examples,
+        dropped: store.dropped.iter().copied().collect(),
         nodes: store.nodes.iter().map(describe_node).collect(),
+        lists: store.lists.iter().map(describe_list).collect(),
+    }
+}
+
+fn describe_list(list: &ListView) -> List<'_> {
+    List {
+        name: &list.name,
+        preset: list.preset,
+        fresh: list.fresh,
+        members: list.read.map(|(n, _)| n),
+        age_seconds: list.read.map(|(_, age)| age),
+        has_named: list.has_named,
+        failure: list
+            .failure
+            .as_ref()
+            .map(|(reason, detail)| Unread { reason: reason.as_str(), detail }),
     }
 }
 

@@ -75,6 +75,7 @@ fn lock() -> impl Strategy<Value = LockView> {
         let (signals, rises, ends, expired_under_holder, divergences, coverage_lost) = words;
         let (holders, previous, liveness, held) = who;
         let (name, tier, fresh, lease_source, remaining_by_replica, group) = what;
+        let hint = Hint::ListNamesNobody(name.clone());
         let (group, look) = group.map_or((None, None), |(group, look)| (Some(group), look));
         LockView {
             remaining_by_replica,
@@ -120,6 +121,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             typical_hold_seconds: n[14],
             divergences,
             blind: coverage_lost.clone(),
+            hints: coverage_lost.iter().map(|(aspect, _)| (*aspect, hint.clone())).collect(),
             coverage_lost,
             beat_age_seconds: n[12],
             told: ToldView::default(),

@@ -120,6 +120,24 @@ fn holders_of_one_name_are_one_series_and_counted_apart() {
 }
 
 #[test]
+fn a_semaphore_tells_how_many_may_hold_it() {
+    let mut view = View::example();
+    let shown = printed(&view);
+    let at = [("store", "main"), ("lock", HOSTILE)];
+    assert_eq!(shown.get("dlock_lock_limit", &at), Some(1.0), "also beside two holders");
+    assert_eq!(shown.get("dlock_lock_limit", &ORDERS), None);
+    let lock = lock_named(&mut view, HOSTILE);
+    assert_eq!(lock.over_limit(), Some((2, 1)));
+    lock.holders_beyond = 3;
+    lock.limit = Some(5);
+    assert_eq!(lock.over_limit(), None);
+    lock.limit = Some(4);
+    assert_eq!(lock.over_limit(), Some((5, 4)));
+    lock.held = Some(false);
+    assert_eq!(lock.over_limit(), None);
+}
+
+#[test]
 fn a_held_lock_whose_value_names_nobody_still_has_a_holder() {
     let mut view = View::example();
     lock_named(&mut view, "orders").holders.clear();

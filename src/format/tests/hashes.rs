@@ -73,6 +73,16 @@ fn readers_hold_until_their_own_keys_end() {
 }
 
 #[test]
+fn a_stranger_among_readers_costs_only_itself() {
+    let (a, b) = (format!("{OTHER}:1"), format!("{UUID}:2"));
+    let d = hash("rw", &[("mode", "read"), (&a, "1"), (&b, "2"), ("weird", "1")], &auto());
+    assert_eq!((d.format, d.strangers, d.holders.len()), ("redisson-rwlock", 1, 2));
+    assert_eq!(beside(&d).len(), 2);
+    let exclusive = hash("l", &[(&a, "1"), ("weird", "1")], &auto());
+    assert_eq!((exclusive.strangers, exclusive.holders.len()), (0, 0), "only one may hold it");
+}
+
+#[test]
 fn a_writer_that_reads_is_one_holder() {
     let (me, write) = (format!("{OTHER}:47"), format!("{OTHER}:47:write"));
     let d = hash("rw", &[("mode", "write"), (&me, "1"), (&write, "2")], &auto());

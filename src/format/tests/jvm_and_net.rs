@@ -116,6 +116,8 @@ fn medallions_readers_are_a_set() {
     assert_eq!((d.format, d.holders.len()), ("medallion-readers", 2));
     let host = Some("MY_HOST");
     assert!(d.holders.iter().all(|h| h.mode == Mode::Read && h.owner.worker.as_deref() == host));
-    assert_eq!(set("job.readers", &[MEDALLION, "someone"]).format, "unknown");
+    let d = set("job.readers", &[MEDALLION, "someone"]);
+    assert_eq!((d.format, d.holders.len(), d.strangers), ("medallion-readers", 1, 1));
+    assert_eq!(set("job.readers", &["a", MEDALLION, "someone"]).format, "unknown");
     assert_eq!(set("job.readers", &[]).format, "unknown");
 }

@@ -60,3 +60,40 @@ fn no_format_is_left_out() {
     // One of them is the constant that formats begin with.
     assert_eq!(declared - 1, REGISTRY.len());
 }
+
+#[test]
+fn what_is_none_of_the_declared_format_is_told_as_what_it_looks_like() {
+    let redisson = declared("redisson");
+    let looks_like = |d: Decoded| (d.misfit, d.format, d.looks_like);
+    let key = "myLock";
+    let redsync = string(key, BASE64_16, &redisson);
+    assert_eq!(looks_like(redsync), (true, "redisson", Some("redsync")));
+    let owner = format!("{OTHER}:47");
+    let field = hash(key, &[(&owner, "1")], &declared("string"));
+    assert_eq!(looks_like(field), (true, "string", Some("redisson")));
+    // A number is nobody's, what no format knows neither, and any text is a string.
+    for nothing in [
+        string(key, "4711", &redisson),
+        string(key, "holder-1", &redisson),
+        hash(key, &[("a", "b")], &redisson),
+    ] {
+        assert_eq!(looks_like(nothing), (true, "redisson", None));
+    }
+    assert_eq!(looks_like(hash(key, &[(&owner, "1")], &redisson)), (false, "redisson", None));
+}
+
+#[test]
+fn only_what_is_certain_is_said_to_use_tokens_again_by_design() {
+    let owner = format!("{OTHER}:47");
+    assert!(hash("myLock", &[(&owner, "1")], &auto()).reuses_tokens);
+    assert!(string("r:a", UUID, &declared("spring-integration")).reuses_tokens);
+    for guess in [
+        string("r:a", UUID, &auto()),
+        string("a", "holder-1", &auto()),
+        string("lock:a", BASE64_18, &auto()),
+        string("a", [0xff; 20], &auto()),
+    ] {
+        assert_eq!((guess.tokens, guess.reuses_tokens), (TokenKind::Reusable, false), "{guess:?}");
+    }
+    assert_eq!(string("a", [0xff; 20], &declared("rslock")).tokens, TokenKind::PerAcquire);
+}

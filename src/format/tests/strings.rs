@@ -41,7 +41,7 @@ fn the_config_may_say_that_it_is_an_owner() {
     assert_eq!(d.holders[0].owner.pid, Some(4711));
     let json = r#"{"holder":"w\u00e9","host":"h1"}"#;
     let rules = pattern(r#""holder":"(?P<worker>[^"]+)","host":"(?P<host>[^"]+)""#);
-    assert_eq!(who(&string("k", json, &rules)), (Some(r"w\\u00e9"), Some("h1"), None));
+    assert_eq!(who(&string("k", json, &rules)), (Some(r"w\u00e9"), Some("h1"), None));
 }
 
 #[test]

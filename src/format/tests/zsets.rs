@@ -21,7 +21,7 @@ fn symfony_writes_with_a_mark() {
     assert_eq!(d.holders[1].until, Some(ServerTime(1_795_969_585_628_500)));
     for members in [
         &[(&b"__write__"[..], END)][..],
-        &[(token, END), (b"x", END)],
+        &[(token, END), (b"x", END), (b"y", END)],
         &[(BASE64_18.as_bytes(), END)],
         &[],
     ] {
@@ -66,4 +66,24 @@ fn scores_of_any_kind() {
     ] {
         assert_eq!(zset("job", &[(token, score)], &auto()).holders[0].until, until, "{score}");
     }
+}
+
+#[test]
+fn a_stranger_among_the_members_costs_only_itself() {
+    let uuid = b"0b9a7d1e-6c1f-4b7e-9a31-5f2d8c3b1a90";
+    let d = zset("semaphore:render", &[(uuid, END), (b"weird", END)], &auto());
+    assert_eq!((d.format, d.strangers, d.misfit), ("redis-semaphore-permits", 1, false));
+    assert_eq!(tokens(&d), [String::from_utf8_lossy(uuid)]);
+    let declared = declared("redis-semaphore-permits");
+    let d = zset("any", &[(uuid, END), (b"weird", END)], &declared);
+    assert_eq!((d.holders.len(), d.strangers, d.misfit), (1, 1, true));
+    let d = zset("semaphore:render", &[(uuid, END), (b"w1", END), (b"w2", END)], &auto());
+    assert_eq!((d.format, d.strangers), ("unknown", 0), "most of it is something else");
+
+    // A mark is no holder and no stranger.
+    let token = BASE64_32.as_bytes();
+    let d = zset("job", &[(b"__write__", END), (token, END), (b"weird", END)], &auto());
+    assert_eq!((d.format, d.strangers, d.holders[0].mode), ("symfony", 1, Mode::Write));
+    let d = zset("job", &[(token, END), (b"x", END)], &auto());
+    assert_eq!((d.format, d.strangers, d.holders.len()), ("symfony", 1, 1));
 }

@@ -1,4 +1,5 @@
-//! Locks with a signal up: what is wrong and since when, under which name an alert has it, and who is in it.
+//! Locks with a signal up: what is wrong and since when, under which name an alert has it, and who is in it. After them those
+//! of which sources told something lately that somebody should look at; these are not marked as wrong.
 
 use super::escape::Broken;
 use super::frame::UNKNOWN;
@@ -21,8 +22,9 @@ const COLUMNS: [&str; 8] = [
 pub fn table(out: &mut String, rows: &[&Row<'_>]) {
     facts::table(out, &COLUMNS);
     for row in rows {
-        put!(out, "<tr class=\"flagged\">");
-        facts::cell(out, "Lock", &facts::link(row));
+        let class = if row.raised.is_empty() { "" } else { " class=\"flagged\"" };
+        put!(out, "<tr{class}>");
+        facts::cell(out, "Lock", &facts::lock(row));
         facts::cell(out, "What is wrong", &wrong(row));
         facts::cell(out, "Holder", &holder(row));
         facts::cell(out, "Last beat", &facts::beat(row));
@@ -44,6 +46,9 @@ fn wrong(row: &Row<'_>) -> String {
             put!(out, "<div class=\"signal\">{}</div>", since(row.lock, *signal));
         }
         put!(out, "<code>{}</code>", Broken(&words::metric(*signal)));
+    }
+    for note in &row.notes {
+        put!(out, "<div>{note}</div>");
     }
     out
 }

@@ -3,7 +3,7 @@
 use super::escape::{Broken, Prose};
 use super::frame::UNKNOWN;
 use super::row::Row;
-use super::{facts, stalls, when, words};
+use super::{facts, resources, stalls, when, words};
 use crate::view::{HolderView, LockView, SeriesTier, Signal, View};
 
 /// The lists.
@@ -11,6 +11,7 @@ pub fn lists(out: &mut String, row: &Row<'_>, view: &View) {
     let lock = row.lock;
     section(out, "Holder", |out| holder(out, row));
     section(out, "Lease", |out| lease(out, row, view));
+    resources::section(out, row, view);
     section(out, "Seen since the exporter started", |out| counts(out, lock));
     section(out, "Lock", |out| lock_itself(out, lock));
 }
@@ -37,7 +38,7 @@ fn instant(out: &mut String, term: &str, value: Option<f64>) {
 
 fn holder(out: &mut String, row: &Row<'_>) {
     let lock = row.lock;
-    item(out, "State", &facts::state(row));
+    item(out, "State", &facts::standing(row));
     let label = if row.fresh { "Holder" } else { "Last seen holder" };
     let is_one_of_many = lock.holders.len() > 1;
     for holder in &lock.holders {
@@ -66,11 +67,19 @@ fn holder(out: &mut String, row: &Row<'_>) {
             instant(out, "Acquired, as its token says", holder.taken_at);
         }
     }
+    if lock.votes.is_some() {
+        let votes = row.now(lock.votes).map_or(UNKNOWN.to_owned(), facts::votes);
+        item(out, "Keys of one owner", &votes);
+    }
     if lock.holders_beyond > 0 {
         item(out, "More holders", &lock.holders_beyond.to_string());
     }
     if let Some(limit) = lock.limit {
-        item(out, "May hold it at once", &limit.to_string());
+        let text = match lock.over_limit().filter(|_| row.fresh) {
+            Some((count, _)) => format!("<span class=\"down\">{limit}, and {count} do</span>"),
+            None => limit.to_string(),
+        };
+        item(out, "May hold it at once", &text);
     }
     if let Some(waiters) = lock.waiters.filter(|_| row.fresh) {
         item(out, "Waiting for it", &waiters.to_string());

@@ -1,17 +1,17 @@
 //! What is known of a lock, as markup for a table's cell or a list's item. Both pages say it in the same words.
 
-use super::escape::{Broken, Prose, segment};
+use super::escape::{Broken, Escaped, Prose, segment};
 use super::frame::UNKNOWN;
 use super::row::Row;
-use super::{when, words};
+use super::{hints, when, words};
 use crate::expose::standing;
-use crate::view::{Aspect, BlindReason, HolderView, LeaseSource, LockView};
+use crate::view::{Aspect, BlindReason, HolderView, LeaseSource, LockView, Votes};
 
 /// Holders named in a cell. A semaphore can have many; the lock's own page and the API have them all.
 const NAMED: usize = 5;
 
 /// A link to the lock's own page.
-pub fn link(row: &Row<'_>) -> String {
+fn link(row: &Row<'_>) -> String {
     format!(
         "<a href=\"/locks/{}/{}\">{}/<wbr><b>{}</b></a>",
         segment(&row.store.name),
@@ -22,13 +22,28 @@ pub fn link(row: &Row<'_>) -> String {
 }
 
 /// Held, free, or not known now.
-pub fn state(row: &Row<'_>) -> String {
+pub fn standing(row: &Row<'_>) -> String {
     let state = standing::state(row.store, row.lock);
     match row.lock.held_seconds {
         Some(age) if state == "held" => format!("held for {}", when::seconds(age)),
         _ if state == "unknown" => "not known now".to_owned(),
         _ => state.to_owned(),
     }
+}
+
+/// The same; of a lock over several keys also that too few or not all of them are held.
+pub fn state(row: &Row<'_>) -> String {
+    let state = standing(row);
+    match row.now(row.lock.votes).filter(|v| v.most > 0 && v.most < v.of) {
+        Some(votes) => format!("{state}<div class=\"dim\">{}</div>", self::votes(votes)),
+        None => state,
+    }
+}
+
+/// How many of a lock's keys the owner has that has most.
+pub fn votes(votes: Votes) -> String {
+    let Votes { most, needed, of } = votes;
+    format!("{most} of {of} keys, {needed} needed")
 }
 
 /// Who holds it, by name, or by the token's fingerprint where no worker is named.
@@ -50,6 +65,9 @@ pub fn holders(row: &Row<'_>) -> String {
     if let Some(more) = lock.holders.len().checked_sub(NAMED).filter(|n| *n > 0) {
         put!(out, " and {more} more");
     }
+    if let Some((count, limit)) = lock.over_limit().filter(|_| row.fresh) {
+        put!(out, "<div class=\"down\">{count} hold it, and {limit} may</div>");
+    }
     out
 }
 
@@ -66,9 +84,33 @@ pub fn named(holder: &HolderView) -> String {
 pub fn place(holder: &HolderView) -> Option<String> {
     let pid = holder.pid.map(|pid| format!("pid {pid}"));
     let thread = holder.thread.as_deref().map(|thread| format!("thread {}", Broken(thread)));
-    let host = holder.host.as_deref().map(|host| format!("on {}", Broken(host)));
+    let host = holder.host.as_deref().map(|host| match is_address(host) {
+        true => format!("<span class=\"n\">node {}</span>", Escaped(host)),
+        false => format!("on {}", Broken(host)),
+    });
     let named: Vec<String> = [pid, thread, host].into_iter().flatten().collect();
     (!named.is_empty()).then(|| named.join(" "))
+}
+
+/// The address of a network card, which some tokens have in place of a host's name.
+fn is_address(host: &str) -> bool {
+    host.len() == 17
+        && host.split(':').count() == 6
+        && host
+            .split(':')
+            .all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// A link to the lock's own page, and in small its format.
+pub fn lock(row: &Row<'_>) -> String {
+    let lock = row.lock;
+    let mut out = link(row);
+    match lock.also_fits.as_slice() {
+        [] if lock.format.is_empty() => {}
+        [] => put!(out, "<div class=\"dim\">{}</div>", lock.format),
+        _ => put!(out, "<div class=\"dim\">{}, a guess</div>", lock.format),
+    }
+    out
 }
 
 /// The format; others that fit as well are told, because the name is a guess then.
@@ -143,16 +185,17 @@ pub fn previous(lock: &LockView) -> String {
     }
 }
 
-/// What cannot be judged and why; what nobody configured is dimmed, as it is no fault.
+/// What cannot be judged and why; what nobody configured is dimmed, as it is no fault, and so is what libraries do by design.
 pub fn blind(lock: &LockView) -> String {
     let mut out = String::new();
-    for (aspect, reason) in &lock.blind {
-        let class = if *reason == BlindReason::NotConfigured { " class=\"dim\"" } else { "" };
+    for (aspect, reason) in hints::told_once(&lock.blind) {
+        let is_no_fault = matches!(reason, BlindReason::NotConfigured | BlindReason::ReusableToken);
+        let class = if is_no_fault { " class=\"dim\"" } else { "" };
         let text = match &lock.missed_pointer {
-            Some(pointer) if (*aspect, *reason) == (Aspect::Holder, BlindReason::Unsupported) => {
+            Some(pointer) if (aspect, reason) == (Aspect::Holder, BlindReason::Unsupported) => {
                 words::missed(pointer)
             }
-            _ => words::blind(*aspect, *reason),
+            _ => hints::blind(lock, aspect, reason),
         };
         put!(out, "<div{class}>{}</div>", Prose(&text));
     }

@@ -46,8 +46,14 @@ fn row(out: &mut String, store: &StoreView, group: &GroupView) {
     let class = if store.fresh && up != UNKNOWN { " class=\"flagged\"" } else { "" };
     put!(out, "<tr{class}>");
     facts::cell(out, "Group", &link(store, group));
-    facts::cell(out, "Held", &now(group.held.to_string()));
-    facts::cell(out, "Free", &now(group.free.to_string()));
+    let count = |n: u64| if group.is_known() { n.to_string() } else { "not known".to_owned() };
+    let mut held = now(count(group.held));
+    if group.refused > 0 {
+        let keys = words::count(group.refused, "key", "keys");
+        put!(held, "<div class=\"down\">{keys} not to be read: permission refused</div>");
+    }
+    facts::cell(out, "Held", &held);
+    facts::cell(out, "Free", &now(count(group.free)));
     facts::cell(out, "Signals", &now(up));
     facts::cell(out, "Least lease left", &seconds(group.remaining_min_seconds));
     facts::cell(out, "Held for longest", &seconds(group.held_max_seconds));

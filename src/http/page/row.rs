@@ -1,5 +1,6 @@
 //! A lock as the pages take it: with its store, whether it was read lately, and the signals that are up.
 
+use super::resources;
 use crate::expose::standing;
 use crate::view::{LockView, Signal, StoreView, View};
 
@@ -13,13 +14,21 @@ pub struct Row<'a> {
     pub fresh: bool,
     /// Signals that are up, the most dangerous first.
     pub raised: Vec<Signal>,
+    /// What happened lately that no signal tells, in sentences of markup.
+    pub notes: Vec<String>,
 }
 
 impl<'a> Row<'a> {
     /// A lock of a store.
     pub fn new(store: &'a StoreView, lock: &'a LockView) -> Self {
         let raised = standing::raised(store, lock).collect();
-        Self { store, lock, fresh: standing::is_fresh(store, lock), raised }
+        let notes = resources::notes(lock);
+        Self { store, lock, fresh: standing::is_fresh(store, lock), raised, notes }
+    }
+
+    /// Whether somebody should look at it: a signal is up, or something happened lately that none tells.
+    pub fn needs_a_look(&self) -> bool {
+        !self.raised.is_empty() || !self.notes.is_empty()
     }
 
     /// A value that is about now; not known when the lock was not read lately.

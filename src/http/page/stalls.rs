@@ -27,7 +27,7 @@ fn bounds(worst: &WorstStallView) -> String {
         let source = words::stall(worst.lower_source);
         put!(
             out,
-            "<div>at least <b class=\"n\">{lower}</b> <span class=\"dim\">{source}, {age} ago</span></div>"
+            "<div>at least <b class=\"n\">{lower}</b> <span class=\"dim\">{source}, <span class=\"n\">{age} ago</span></span></div>"
         );
     }
     match worst.upper {

@@ -1,4 +1,4 @@
-//! The status page: locks that need a look, groups of locks, then the other locks, then workers on this host, stores and clocks.
+//! The status page: locks that need a look, groups of locks, then the other locks, then workers, stores and clocks.
 
 use super::escape::{Broken, Escaped};
 use super::frame::UNKNOWN;
@@ -19,10 +19,12 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
     let rows = row::all(view);
     // The locks of a group are on its own page, but for the first that need a look.
     let (mut flagged, calm): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
-        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| !r.raised.is_empty());
+        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| r.needs_a_look());
     let calm: Vec<&Row<'_>> = calm.into_iter().filter(|r| r.lock.group.is_none()).collect();
-    // Signals are in the order of danger, so that comparing the lists puts the worst lock first.
-    flagged.sort_by(|a, b| a.raised.cmp(&b.raised));
+    // Signals are in the order of danger, so that comparing the lists puts the worst lock first; those without come last.
+    flagged.sort_by(|a, b| {
+        a.raised.is_empty().cmp(&b.raised.is_empty()).then_with(|| a.raised.cmp(&b.raised))
+    });
 
     let path = Escaped(metrics_path);
     let links = format!(
@@ -30,9 +32,11 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
          <a href=\"/api/v1/workers\">workers</a> <a href=\"/api/v1/clocks\">clocks</a>"
     );
     let mut out = frame::open(snapshot, now, "dlock_exporter", "dlock_exporter", &links);
-    if flagged.is_empty() {
-        all_is_calm(&mut out, &rows);
-    } else {
+    let is_partial = stores::notes(&mut out, &view.stores);
+    if flagged.iter().all(|r| r.raised.is_empty()) {
+        all_is_calm(&mut out, &rows, is_partial);
+    }
+    if !flagged.is_empty() {
         put!(out, "<h2>Needs a look <small>{}</small></h2>\n", flagged.len());
         attention::table(&mut out, flagged.get(..ROWS).unwrap_or(&flagged));
         more(&mut out, flagged.len());
@@ -49,7 +53,7 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
 }
 
 /// Nothing is wrong only as far as it is known: what was not read lately is not calm.
-fn all_is_calm(out: &mut String, locks: &[Row<'_>]) {
+fn all_is_calm(out: &mut String, locks: &[Row<'_>], is_partial: bool) {
     if locks.iter().any(|r| !r.raised.is_empty()) {
         out.push_str("<p class=\"bad\">Locks of a group need a look; see there.</p>\n");
         return;
@@ -57,6 +61,9 @@ fn all_is_calm(out: &mut String, locks: &[Row<'_>]) {
     let unknown = locks.iter().filter(|r| !r.fresh).count() as u64;
     match (locks.len(), unknown) {
         (0, _) => out.push_str("<p>No lock is known yet.</p>\n"),
+        (_, 0) if is_partial => {
+            out.push_str("<p>No signal is up, as far as the locks are watched.</p>\n");
+        }
         (_, 0) => out.push_str("<p class=\"calm\">No signal is up.</p>\n"),
         (all, 1) => put!(
             out,
@@ -98,7 +105,7 @@ pub fn table<'a, 'b: 'a>(out: &mut String, rows: impl Iterator<Item = &'a Row<'b
 
 fn other(out: &mut String, row: &Row<'_>) {
     out.push_str("<tr>");
-    facts::cell(out, "Lock", &facts::link(row));
+    facts::cell(out, "Lock", &facts::lock(row));
     facts::cell(out, "State", &state(row));
     facts::cell(out, "Holder", &facts::holders(row));
     let liveness = row.now(row.lock.liveness).map_or(UNKNOWN, words::liveness);
@@ -114,6 +121,9 @@ fn state(row: &Row<'_>) -> String {
     let mut out = facts::state(row);
     for signal in &row.raised {
         put!(out, "<div class=\"down\"><code>{}</code></div>", Broken(&words::metric(*signal)));
+    }
+    for note in &row.notes {
+        put!(out, "<div class=\"prose\">{note}</div>");
     }
     out
 }

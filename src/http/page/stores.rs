@@ -1,8 +1,9 @@
-//! Stores and their nodes: what answers, what does not and why, and what is known to be missing from the page.
+//! Stores, their nodes and their lists of live workers: what answers, what does not and why, and what is known to be missing
+//! from the page.
 
-use super::escape::Broken;
+use super::escape::{Broken, Escaped};
 use super::{when, words};
-use crate::view::{NodeView, StoreView};
+use crate::view::{LeftOut, ListView, NodeView, StoreView};
 
 /// All stores.
 pub fn list(out: &mut String, stores: &[StoreView]) {
@@ -15,6 +16,9 @@ pub fn list(out: &mut String, stores: &[StoreView]) {
         put!(out, "<h3>{} <small class=\"{class}\">{read}</small></h3><ul>\n", Broken(&store.name));
         for node in &store.nodes {
             node_line(out, node);
+        }
+        for list in &store.lists {
+            list_line(out, list);
         }
         out.push_str("</ul>\n");
         left_out(out, store);
@@ -51,7 +55,7 @@ fn node_line(out: &mut String, node: &NodeView) {
             "<span class=\"dim\">, {}, {} {}</span>",
             facts.role,
             Broken(&facts.flavor),
-            Broken(&facts.version)
+            Escaped(&facts.version)
         );
         if facts.restart_unsafe == Some(true) {
             out.push_str(
@@ -63,19 +67,82 @@ fn node_line(out: &mut String, node: &NodeView) {
     out.push_str("</li>\n");
 }
 
-fn left_out(out: &mut String, store: &StoreView) {
-    match store.ownerless {
-        0 => {}
-        1 => out.push_str(
-            "<p class=\"dim\">1 key matches a pattern and names no owner; it is not shown as a lock.</p>\n",
-        ),
-        n => put!(
+fn list_line(out: &mut String, list: &ListView) {
+    let (name, preset) = (Broken(&list.name), list.preset);
+    put!(out, "<li>live workers <b>{name}</b> <span class=\"dim\">({preset})</span> ");
+    match &list.failure {
+        Some((reason, detail)) => put!(
             out,
-            "<p class=\"dim\">{n} keys match a pattern and name no owner; they are not shown as locks.</p>\n"
+            "<span class=\"down\">cannot be read: {} - </span>{}",
+            words::plain(reason.as_str()),
+            Broken(detail)
         ),
+        None if list.read.is_none() => out.push_str("<span class=\"dim\">not read yet</span>"),
+        None if !list.fresh => out.push_str("<span class=\"down\">not read lately</span>"),
+        None if !list.has_named => {
+            out.push_str("never named anybody, so it says nothing yet");
+        }
+        None => out.push_str("<span class=\"up\">read</span>"),
+    }
+    if let Some((members, age)) = list.read {
+        let members = words::count(members, "member", "members");
+        put!(out, "<span class=\"dim\">, {members} {} ago</span>", when::seconds(age));
+    }
+    out.push_str("</li>\n");
+}
+
+fn left_out(out: &mut String, store: &StoreView) {
+    let (keys, name, shown) = match store.ownerless.count {
+        1 => ("key matches", "names", "it is not shown as a lock"),
+        _ => ("keys match", "name", "they are not shown as locks"),
+    };
+    if store.ownerless.count > 0 {
+        let n = store.ownerless.count;
+        put!(out, "<p class=\"dim\">{n} {keys} a pattern and {name} no owner; {shown}.");
+        examples(out, &store.ownerless);
     }
     for (reason, n) in store.dropped.iter().filter(|(_, n)| *n > 0) {
         let locks = words::count(*n, "lock is", "locks are");
         put!(out, "<p class=\"dim\">{locks} not watched: <code>{}</code>.</p>\n", Broken(reason));
     }
+}
+
+/// Names some of the keys, and ends the paragraph.
+fn examples(out: &mut String, keys: &LeftOut) {
+    let is_all = keys.examples.len() as u64 == keys.count;
+    out.push_str(if is_all { " Which:" } else { " Some of them:" });
+    for key in &keys.examples {
+        put!(out, " <code>{}</code>", Broken(key));
+    }
+    out.push_str("</p>\n");
+}
+
+/// What is missing from the page, for its top: nobody looks for that at the end of a long one. Whether there is something.
+pub fn notes(out: &mut String, stores: &[StoreView]) -> bool {
+    let before = out.len();
+    for store in stores {
+        let name = Broken(&store.name);
+        if store.refused.count > 0 {
+            let keys = match store.refused.count {
+                1 => "1 key of <b>".to_owned(),
+                n => format!("{n} keys of <b>"),
+            };
+            put!(
+                out,
+                "<p class=\"bad\">{keys}{name}</b> may not be read, so that nobody knows whether it is locked there: the \
+                 ACL user lacks them (see the README)."
+            );
+            examples(out, &store.refused);
+        }
+        let dropped = store.dropped.iter().find(|(reason, _)| *reason == "max_locks");
+        if let Some((_, n)) = dropped.filter(|(_, n)| *n > 0) {
+            let locks = words::count(*n, "lock", "locks");
+            put!(
+                out,
+                "<p class=\"bad\">{locks} of <b>{name}</b> more than <code>max_locks</code> lets be watched: nothing here is \
+                 about them.</p>\n"
+            );
+        }
+    }
+    out.len() > before
 }

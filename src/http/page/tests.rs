@@ -22,7 +22,7 @@ proptest! {
         let rows = row::all(snapshot.view());
         // Of a group only those that need a look and have series.
         let is_shown = |r: &&row::Row<'_>| {
-            r.lock.group.is_none() || (r.lock.tier.is_some() && !r.raised.is_empty())
+            r.lock.group.is_none() || (r.lock.tier.is_some() && r.needs_a_look())
         };
         let shown = rows.iter().filter(is_shown).count();
         prop_assert_eq!(page.matches("href=\"/locks/").count(), shown, "each lock once");

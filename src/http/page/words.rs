@@ -27,12 +27,12 @@ pub fn signal(signal: Signal) -> &'static str {
 pub fn meaning(signal: Signal) -> &'static str {
     match signal {
         Signal::RenewalAfterLostLiveness => {
-            "Its holder is dead, frozen or stopped, and something goes on renewing the lease: it will never run out by \
-             itself."
+            "Its holder is dead, replaced, frozen or stopped, and something goes on renewing the lease: it will never run out \
+             by itself."
         }
         Signal::HolderStale => {
-            "Its holder is dead, frozen or stopped and still owns the key: nobody else gets the lock before the lease \
-             runs out, and work may be half done."
+            "Its holder is dead, replaced, frozen, stopped, or not listed as a live worker, and still owns the key: nobody else \
+             gets the lock before the lease runs out, and work may be half done."
         }
         Signal::RenewalOverdue => {
             "By its habit a renewal should have come and did not: the lease may run out under its holder."
@@ -130,7 +130,7 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
     match (aspect, reason) {
         (A::Holder, R::NotConfigured) => "not configured (set `holder`)",
         (A::Heartbeat | A::Process, R::NotConfigured) => "not configured (see `workers`)",
-        (A::Holder, R::OpaqueToken) => "its token does not match `holder`",
+        (A::Holder, R::OpaqueToken) => "nothing names who its token stands for (set `holder`)",
         (A::Holder, R::Unsupported) => "its value names no owner",
         (A::Heartbeat, R::NoHistory) => "no beat seen yet",
         (A::Heartbeat, R::Unsupported) => "`frozen_after` is less than two usual beats",
@@ -153,7 +153,7 @@ fn why(aspect: Aspect, reason: BlindReason) -> &'static str {
         (_, R::Unreachable) => "its source does not answer",
         (_, R::ForeignHost) => "on another host",
         (_, R::OpaqueToken) => "its token does not tell",
-        (_, R::ReusableToken) => "its token is the same for every acquire",
+        (_, R::ReusableToken) => "may be the same for every acquire",
         (_, R::NoHistory) => "not seen for long enough",
     }
 }

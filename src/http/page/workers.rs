@@ -1,4 +1,4 @@
-//! Workers on this host: how long they were kept from running, by what, and what of that cannot be seen.
+//! Workers: how long they were kept from running, by what, and what of that cannot be seen.
 
 use super::escape::Broken;
 use super::frame::UNKNOWN;
@@ -11,7 +11,7 @@ const ROWS: usize = 200;
 
 const COLUMNS: [&str; 7] = [
     "Worker",
-    "Process",
+    "Process on this host",
     "Worst stall",
     "Pressure, last 10 s",
     "CPU quota",
@@ -19,21 +19,21 @@ const COLUMNS: [&str; 7] = [
     "Cannot be judged",
 ];
 
-/// The section; nothing where no worker has a process here.
+/// The section; nothing where nothing of their hosts is known: no process of theirs is here, and none paused.
 pub fn section(out: &mut String, workers: &[WorkerView]) {
-    let mut here: Vec<&WorkerView> = workers.iter().filter(|w| is_here(w)).collect();
-    if here.is_empty() {
+    let mut shown: Vec<&WorkerView> = workers.iter().filter(|w| is_seen(w)).collect();
+    if shown.is_empty() {
         return;
     }
     // The worst first; those of which nothing is known last.
-    here.sort_by(|a, b| longest(b).total_cmp(&longest(a)));
-    put!(out, "<h2>Workers on this host <small>{}</small></h2>\n", here.len());
+    shown.sort_by(|a, b| longest(b).total_cmp(&longest(a)));
+    put!(out, "<h2>Workers <small>{}</small></h2>\n", shown.len());
     facts::table(out, &COLUMNS);
-    for worker in here.iter().take(ROWS) {
+    for worker in shown.iter().take(ROWS) {
         row(out, worker);
     }
     out.push_str("</tbody></table>\n");
-    if let Some(more) = here.len().checked_sub(ROWS).filter(|n| *n > 0) {
+    if let Some(more) = shown.len().checked_sub(ROWS).filter(|n| *n > 0) {
         put!(
             out,
             "<p>{more} more are not shown; <a href=\"/api/v1/workers\">the JSON document</a> has them all.</p>\n"
@@ -41,7 +41,7 @@ pub fn section(out: &mut String, workers: &[WorkerView]) {
     }
 }
 
-fn is_here(worker: &WorkerView) -> bool {
+fn is_seen(worker: &WorkerView) -> bool {
     worker.host.is_some() || worker.process.is_some() || worker.process_gone
 }
 

@@ -1,8 +1,10 @@
 //! The page of one lock.
 
 use super::support::{Setup, get, links, only_our_tags, words_of};
+use crate::derive::lock::Shown;
 use crate::expose::example::{HOSTILE, lock_named};
-use crate::view::{Aspect, BlindReason, Signal, TransitionView, Votes};
+use crate::observe::lock::Shape;
+use crate::view::{Aspect, BlindReason, Hint, Namer, Reuse, Signal, TransitionView, Votes};
 
 #[tokio::test]
 async fn it_has_everything_that_is_known() {
@@ -180,4 +182,78 @@ async fn an_old_snapshot_is_marked_there_too() {
     let server = Setup::too_old().start().await;
     let text = server.ask(&get("/locks/main/orders")).await.text();
     assert!(text.contains("This snapshot is 21 s old"), "{text}");
+}
+
+#[tokio::test]
+async fn a_lock_over_several_keys_says_how_many_are_held() {
+    let mut setup = Setup::example();
+    let votes = |most| Some(crate::view::Votes { most, needed: 2, of: 3 });
+    lock_named(&mut setup.view, "orders").votes = votes(2);
+    let split = lock_named(&mut setup.view, "nightly");
+    split.votes = votes(1);
+    lock_named(&mut setup.view, "unread").votes = votes(1);
+    let server = setup.start().await;
+    for (lock, said) in [
+        ("orders", "\n2 of 3 keys, 2 needed\n"),
+        ("nightly", "\n1 of 3 keys, 2 needed\n"),
+        ("without-series", "\n3 of 3 keys, 2 needed\n"),
+    ] {
+        let page = server.ask(&get(&format!("/locks/main/{lock}"))).await.text();
+        only_our_tags(&page);
+        assert!(words_of(&page).contains(said), "{said:?} in {page}");
+    }
+    let old = server.ask(&get("/locks/main/unread")).await.text();
+    assert!(!old.contains("keys, 2 needed"), "not known now: {old}");
+    let status = words_of(&server.ask(&get("/")).await.text());
+    assert!(status.contains("free\n1 of 3 keys, 2 needed"), "{status}");
+    let split = server.ask(&get("/api/v1/locks/main/nightly")).await.json();
+    assert_eq!(split["lock"]["votes"], serde_json::json!({"most": 1, "needed": 2, "of": 3}));
+    let old = server.ask(&get("/api/v1/locks/main/unread")).await.json();
+    assert!(old["lock"]["votes"].is_null());
+}
+
+#[tokio::test]
+async fn an_address_in_a_token_is_no_host() {
+    let mut setup = Setup::example();
+    let holder = &mut lock_named(&mut setup.view, "orders").holders[0];
+    (holder.host, holder.pid, holder.thread) = (Some("02:fc:00:00:00:01".into()), None, None);
+    let server = setup.start().await;
+    for path in ["/", "/locks/main/orders"] {
+        let text = words_of(&server.ask(&get(path)).await.text());
+        assert!(text.contains("\nnode 02:fc:00:00:00:01\n"), "{text}");
+        assert!(!text.contains("on 02:fc"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_judged_is_said_once_and_points_to_what_would_help() {
+    let mut setup = Setup::example();
+    let lock = lock_named(&mut setup.view, "orders");
+    lock.blind = vec![
+        (Aspect::Holder, BlindReason::OpaqueToken),
+        (Aspect::Lease, BlindReason::Unsupported),
+        (Aspect::Fencing, BlindReason::NotConfigured),
+        (Aspect::Hold, BlindReason::ReusableToken),
+        (Aspect::Token, BlindReason::ReusableToken),
+    ];
+    let shown = Shown { shape: Shape::Text, looks_like: Some("redlock") };
+    lock.hints = vec![
+        (Aspect::Holder, Hint::Unnamed(vec![Namer::Pattern, Namer::Index])),
+        (Aspect::Lease, Hint::Shows(shown, Some("redisson".into()))),
+        (Aspect::Fencing, Hint::NoResource),
+        (Aspect::Token, Hint::Reuse(Reuse::Possible)),
+    ];
+    let page = setup.start().await.ask(&get("/locks/main/orders")).await.text();
+    only_our_tags(&page);
+    let text = words_of(&page);
+    for said in [
+        "holder: its token does not match holder and is not in the store&#39;s owner_index",
+        "lease: the key is a string that looks like redlock, nothing that redisson writes (see format)",
+        "fencing: no resource is known to check its tokens (set accepted in fencing)",
+        "token: may be the same (set token: per_acquire if each acquire has a new one)",
+    ] {
+        assert!(text.contains(said), "{said} in {text}");
+    }
+    assert!(!text.contains("hold: "), "{text}");
+    assert!(page.contains("<div class=\"dim\">token: may be"), "no fault: {page}");
 }

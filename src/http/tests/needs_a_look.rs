@@ -103,3 +103,13 @@ async fn what_nobody_configured_is_dimmed_and_says_what_to_set() {
     assert!(page.contains(dimmed), "{page}");
     assert!(page.contains("<div>process: its token names no pid</div>"), "{page}");
 }
+
+#[tokio::test]
+async fn the_lists_name_the_format_and_say_when_it_is_a_guess() {
+    let mut setup = Setup::example();
+    lock_named(&mut setup.view, "nightly").also_fits.clear();
+    let page = page(setup).await;
+    assert!(row(&page, "orders").contains("\nstring, a guess\n"), "{page}");
+    let certain = row(&page, "nightly");
+    assert!(certain.contains("\nstring\n") && !certain.contains("a guess"), "{certain}");
+}

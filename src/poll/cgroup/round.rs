@@ -215,8 +215,8 @@ fn printable(path: &[u8]) -> String {
     let parts = path.split(|b| *b == b'/').map(|part| {
         let shown = label::text(part);
         match std::str::from_utf8(part) {
-            // Units have backslashes in their names.
-            Ok(plain) if shown == plain.replace('\\', "\\\\") => plain.to_owned(),
+            // Units have escapes of their own in their names.
+            Ok(plain) if shown.replace("\\x5cx", "\\x") == plain => plain.to_owned(),
             _ => shown,
         }
     });

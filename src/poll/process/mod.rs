@@ -99,6 +99,8 @@ fn processes(list: Vec<Process>) -> Answer {
 struct Pass<'a> {
     root: &'a Path,
     freezer: Freezer,
+    /// This host's name.
+    own: String,
     visibility: Visibility,
     /// Pids as seen inside containers; read when first needed.
     inner: Option<Inner>,
@@ -115,6 +117,7 @@ impl<'a> Pass<'a> {
         Ok(Self {
             root,
             freezer: Freezer::find(&mounts, paths.cgroupfs.as_deref()),
+            own: host::own(),
             visibility: Visibility::of(root, &mounts),
             inner: None,
             last: clock::mono(),
@@ -158,14 +161,17 @@ impl<'a> Pass<'a> {
         if pid <= 0 {
             return unknown(ProcessUnknown::NoPid, format!("the token's pid is {pid}"));
         }
-        let named = host::names(token.host.as_deref(), &host::own());
+        let named = host::names(token.host.as_deref(), &self.own);
         if named == Named::Elsewhere {
             // Containers have host names of their own.
             let name = token.host.as_deref().unwrap_or_default();
             let root = self.root;
             return match self.inner().named(root, pid, name) {
                 Some(outer) => self.mapped(outer, pid),
-                None => unknown(ProcessUnknown::ForeignHost, "the token names another host"),
+                None => unknown(
+                    ProcessUnknown::ForeignHost,
+                    "the token names another host, or this one by a full name that it is not known by",
+                ),
             };
         }
         let named_here = named == Named::Here;

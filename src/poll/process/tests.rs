@@ -251,6 +251,13 @@ fn tokens_prove_death_only_in_our_own_numbering() {
         seen(token(99, Some("elsewhere"))),
         ProcessSeen::Unknown(ProcessUnknown::ForeignHost)
     );
+    // A host of the same first label in another network.
+    let label = own.split('.').next().unwrap();
+    for pid in [99, 70] {
+        let other = token(pid, Some(&format!("{label}.dc2.other.example")));
+        assert_eq!(seen(other), ProcessSeen::Unknown(ProcessUnknown::ForeignHost));
+    }
+    assert_eq!(seen(token(99, Some(label))), ProcessSeen::Gone { named_here: true });
     assert_eq!(seen(token(0, Some(&own))), ProcessSeen::Unknown(ProcessUnknown::NoPid));
     // A container's process has this number inside; a kernel thread holds no lock.
     assert_eq!(seen(token(7, Some(&own))), hidden);

@@ -31,6 +31,11 @@ impl Session<'_> {
         if !gone.is_empty() && is_primary {
             self.task.report(Report::Gone(gone)).await?;
         }
+        self.task.sweeper.tell_refused(&self.task.context.store.name);
+        let aside = if is_primary { self.task.sweeper.take_aside() } else { Vec::new() };
+        if !aside.is_empty() {
+            self.task.report(Report::Aside(aside)).await?;
+        }
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 //! keys of a batch are of one form, because each form is read by its own commands. A server without memory for
 //! transactions gets the same commands without the brackets around them (see `memory`).
 
+use std::borrow::Cow;
+
 use super::ability::{Abilities, Ability};
 use super::codec::{Item, Walk};
 use super::failure::Failure;
@@ -10,7 +12,8 @@ use crate::observe::{Role, ServerTime};
 
 /// Keys of one transaction: measured to block the server for less than 0.1 ms.
 pub const BATCH: usize = 50;
-/// Bytes of a string that are read of a long value.
+/// Bytes of a string that are read of a long value at its beginning, and as many at its end: what is told apart by its last
+/// bytes is another value.
 pub const HEAD: usize = 512;
 /// Elements of a hash, set or sorted set that is still read; a lock has a handful of owners.
 pub const MAX_ELEMENTS: usize = 64;
@@ -20,7 +23,7 @@ pub const MAX_ELEMENTS: usize = 64;
 pub enum Form {
     /// A string not known to be long, or no key at all: `MGET`.
     Text,
-    /// A string that was once longer than [`HEAD`]: `STRLEN` and `GETRANGE`.
+    /// A string that was once longer than [`HEAD`]: `STRLEN` and `GETRANGE` of both ends.
     Long,
     /// A small hash: `HGETALL`.
     Hash,
@@ -48,7 +51,7 @@ impl Form {
     fn columns(self) -> &'static [&'static str] {
         match self {
             Form::Text | Form::Denied => &[],
-            Form::Long => &["STRLEN", "GETRANGE"],
+            Form::Long => &["STRLEN", "GETRANGE", "GETRANGE -"],
             Form::Hash => &["HGETALL"],
             Form::Zset => &["ZRANGE"],
             Form::Set => &["SMEMBERS"],
@@ -119,6 +122,7 @@ where
         for key in keys.clone() {
             match *column {
                 "GETRANGE" => add(&[b"GETRANGE", key, b"0", b"511"]),
+                "GETRANGE -" => add(&[b"GETRANGE", key, b"-512", b"-1"]),
                 // One more than is read: what has grown shows itself. This form of the command is as old as sorted sets.
                 "ZRANGE" => add(&[b"ZRANGE", key, b"0", b"64", b"WITHSCORES"]),
                 name => add(&[name.as_bytes(), key]),
@@ -170,6 +174,8 @@ pub struct Exec<'a> {
     pub values: Walk<'a>,
     /// The second column of [`Form::Long`].
     pub heads: Walk<'a>,
+    /// Its third column.
+    pub tails: Walk<'a>,
 }
 
 /// Opens the reply of a batch over `count` keys and puts their expiries, as the server wrote them, into `expiries`;
@@ -188,7 +194,7 @@ pub fn open<'a>(
     }
     let time = facts::time(&mut walk)?;
     let mut values = walk.clone();
-    let mut heads = walk.clone();
+    let (mut heads, mut tails) = (walk.clone(), walk.clone());
     match form {
         Form::Text => {
             (values.many() == Some(count)).then_some(()).ok_or_else(bad)?;
@@ -196,7 +202,7 @@ pub fn open<'a>(
         }
         _ => {
             for _ in form.columns() {
-                heads = walk.clone();
+                heads = std::mem::replace(&mut tails, walk.clone());
                 (0..count).try_for_each(|_| walk.skip()).ok_or_else(bad)?;
             }
         }
@@ -218,7 +224,19 @@ pub fn open<'a>(
         true => role::read(&mut walk).ok_or_else(bad)?,
         false => (Role::Unknown, None),
     };
-    Ok(Exec { time, until, role, offset, values, heads })
+    Ok(Exec { time, until, role, offset, values, heads, tails })
+}
+
+/// Both ends of a string of this length, or all of it where they meet; `head` and `tail` may be more of it than that.
+pub fn ends<'a>(head: &'a [u8], tail: &'a [u8], len: usize) -> Cow<'a, [u8]> {
+    let head = head.get(..HEAD).unwrap_or(head);
+    let tail = tail.get(tail.len().saturating_sub(HEAD)..).unwrap_or(tail);
+    // What of the end the beginning has already.
+    let twice = (head.len() + tail.len()).saturating_sub(len);
+    match tail.get(twice..) {
+        Some(rest) if !rest.is_empty() => Cow::Owned([head, rest].concat()),
+        _ => Cow::Borrowed(head),
+    }
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ fn command(form: Form, count: usize, index: usize, dialect: Dialect) -> &'static
     match (form, column) {
         (Form::Text, _) if index == 2 => "mget",
         (Form::Long, 0) => "strlen",
-        (Form::Long, 1) => "getrange",
+        (Form::Long, 1 | 2) => "getrange",
         (Form::Hash, 0) => "hgetall",
         (Form::Zset, 0) => "zrange",
         (Form::Set, 0) => "smembers",

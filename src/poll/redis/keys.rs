@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::asides::{Aside, Asides};
 use super::dropped::{Dropped, Reason};
+use super::full::Full;
 use super::glob;
 use super::kept::Kept;
-use super::naming::lock_name;
+use super::naming::{lock_name, origin};
 use crate::config::{LockConfig, LockKeys, LockRules};
 use crate::format;
 use crate::observe::lock::KeyWatched;
@@ -28,7 +30,9 @@ pub struct WatchedKey {
     /// Found by a pattern, and forgotten again when it stays away.
     pub found: bool,
     /// Which entry of the store's locks it belongs to.
-    entry: usize,
+    pub entry: usize,
+    /// That entry's pattern or key as it may be printed.
+    pub origin: Arc<str>,
     /// The lock's name.
     lock: Arc<str>,
 }
@@ -40,12 +44,17 @@ pub type KeyList = Arc<Vec<Arc<WatchedKey>>>;
 pub struct Keys {
     store: StoreId,
     entries: Vec<LockConfig>,
+    origins: Vec<Arc<str>>,
     watched: BTreeMap<KeyId, Arc<WatchedKey>>,
     by_key: HashMap<Vec<u8>, KeyId>,
     names: HashSet<Arc<str>>,
     /// Watched keys of each entry.
     counts: Vec<usize>,
+    /// Keys that take no lock's place.
+    asides: Asides,
     next: u64,
+    /// What is to be said of entries with more keys than they may have.
+    pub full: Full,
     dropped: Dropped,
     /// All patterns were scanned once.
     has_scanned: bool,
@@ -62,11 +71,14 @@ impl Keys {
         let mut keys = Self {
             store,
             entries: entries.to_vec(),
+            origins: entries.iter().map(origin).collect(),
+            asides: Asides::new(entries.len()),
             watched: BTreeMap::new(),
             by_key: HashMap::new(),
             names: HashSet::new(),
             counts: vec![0; entries.len()],
             next: 0,
+            full: Full::default(),
             dropped: Dropped::new(),
             has_scanned: false,
             kept: Kept::default(),
@@ -106,6 +118,7 @@ impl Keys {
         if let Some(id) = self.by_key.get(key) {
             if let Some(known) = self.watched.get(id) {
                 self.kept.is_there(known.entry, *id);
+                self.asides.is_there(*id);
             }
             return None;
         }
@@ -126,23 +139,39 @@ impl Keys {
             self.dropped.add(key, Reason::DuplicateName);
             return None;
         }
-        if key.len() > MAX_KEY || !self.make_room(entry, max_locks) {
+        if key.len() > MAX_KEY {
             self.dropped.add(key, Reason::MaxLocks);
+            return None;
+        }
+        if !self.make_room(entry, max_locks) {
+            self.dropped.add(key, Reason::MaxLocks);
+            self.full.left_out(entry);
             return None;
         }
         self.watch(entry, key, name.into(), true, None)
     }
 
-    /// Whether an entry may have one more key; if need be, one that has gone and was kept is forgotten for it.
+    /// Whether an entry may have one more key; if need be, one that has gone and was kept is forgotten for it. Keys that
+    /// take no lock's place are bounded by the same number once more.
     fn make_room(&mut self, entry: usize, max_locks: usize) -> bool {
-        let is_full = |counts: &[usize]| counts.get(entry).is_none_or(|n| *n >= max_locks);
-        if is_full(&self.counts)
+        let is_full = |keys: &Self| {
+            let aside = keys.asides.count(entry).min(max_locks);
+            keys.counts.get(entry).is_none_or(|n| n.saturating_sub(aside) >= max_locks)
+        };
+        if is_full(self)
             && let Some(id) = self.kept.give_way(entry)
         {
             let forgotten = self.remove(id);
             self.gave_way.extend(forgotten);
         }
-        !is_full(&self.counts)
+        !is_full(self)
+    }
+
+    /// Whether a key takes a lock's place, as its reads show it.
+    pub fn set_aside(&mut self, id: KeyId, aside: Aside) {
+        if let Some(key) = self.watched.get(&id) {
+            self.asides.set(key.entry, id, aside);
+        }
     }
 
     /// What has to be told of keys that gave way to those that were offered since the last call.
@@ -159,11 +188,16 @@ impl Keys {
         }
     }
 
-    /// All patterns were scanned once; tells how many keys that brought beyond the watched, if the numbers changed.
-    pub fn cycle_done(&mut self) -> Option<Observation> {
-        let told = self.tell_dropped();
+    /// All patterns were scanned once; tells how many keys that brought beyond the watched, if the numbers changed. A
+    /// refused key does not show that it went; once two rounds have not met it, it is forgotten.
+    pub fn cycle_done(&mut self) -> Vec<Observation> {
+        let mut told: Vec<Observation> = self.tell_dropped().into_iter().collect();
         self.has_scanned = true;
         self.dropped.turn();
+        self.full.turn(&self.entries);
+        for id in self.asides.turn() {
+            told.extend(self.remove(id));
+        }
         told
     }
 
@@ -179,6 +213,7 @@ impl Keys {
     fn remove(&mut self, id: KeyId) -> Option<Observation> {
         let key = self.watched.remove(&id)?;
         self.kept.remove(key.entry, id);
+        self.asides.set(key.entry, id, Aside::No);
         self.by_key.remove(&key.key);
         self.names.remove(&key.lock);
         if let Some(n) = self.counts.get_mut(key.entry) {
@@ -229,6 +264,7 @@ impl Keys {
             rules: rules.clone(),
             found,
             entry,
+            origin: self.origins.get(entry).cloned().unwrap_or_default(),
             lock: lock.clone(),
         };
         self.watched.insert(id, Arc::new(watched));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::ability::Ability;
+use super::asides::Aside;
 use super::failure::Failure;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use crate::observe::node::{FailReason, NodeFacts, Role};
@@ -36,6 +37,8 @@ pub enum Report {
     Found(Vec<Vec<u8>>, bool),
     /// These were away for the whole retention.
     Gone(Vec<KeyId>),
+    /// These take a lock's place from now on, or none.
+    Aside(Vec<(KeyId, Aside)>),
     /// These should stay watched for a while should they go.
     Keep(Vec<KeyId>),
 }

@@ -1,9 +1,10 @@
 //! Redis and Valkey, read-only: one connection for each node, over which all keys are swept in small transactions and
 //! single reads are served in between.
 //!
-//! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`, `naming`, `kept`).
+//! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`, `naming`, `kept`, `asides`).
 //! * `node`: connects and reconnects; `session`, `after`: what is done over a connection, and when.
-//! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `refusal`, `memory`: how keys are read.
+//! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `memory`: how keys are read; `refusal`, `refused`,
+//!   `denied`: those that may not be.
 //! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
 //! * `facts`, `scan`, `parts`: the other reads.
 //! * `registry`: lists of live workers; `subscription`: a connection that listens, for those that are told of by events.
@@ -13,6 +14,7 @@
 
 mod ability;
 mod after;
+mod asides;
 mod asked;
 pub(in crate::poll) mod batch;
 mod beside;
@@ -21,10 +23,12 @@ pub mod codec;
 pub(in crate::poll) mod collection;
 mod conn;
 mod context;
+mod denied;
 mod dial;
 mod dropped;
 mod facts;
 mod failure;
+mod full;
 mod glob;
 mod groups;
 mod handshake;
@@ -41,6 +45,7 @@ mod pace;
 mod pack;
 mod parts;
 mod refusal;
+mod refused;
 pub mod registry;
 mod role;
 mod scan;

@@ -1,6 +1,8 @@
-//! What the lock of a key that a pattern found is called. Pure.
+//! What the lock of a key that a pattern found is called, and the entry it comes from. Pure.
 
-use crate::config::{NameTemplate, Pattern};
+use std::sync::Arc;
+
+use crate::config::{LockConfig, LockKeys, NameTemplate, Pattern};
 use crate::observe::label;
 
 /// The lock's name for a key: the template with what was captured, each piece made printable. `None` if the key does not
@@ -39,4 +41,14 @@ pub(super) fn lock_name(
     }
     name.push_str(rest);
     Some(if name.is_empty() { label::text(key) } else { name })
+}
+
+/// An entry's pattern or key as it may be printed.
+pub(super) fn origin(config: &LockConfig) -> Arc<str> {
+    match &config.keys {
+        LockKeys::One { key, .. } => label::text(key),
+        LockKeys::Several { keys, .. } => label::text(&keys.join(b", ".as_slice())),
+        LockKeys::Matching { pattern, .. } => label::text(pattern),
+    }
+    .into()
 }

@@ -1,8 +1,6 @@
 //! Keys that may not be read: finds them in an aborted transaction, keeps them out of the batches and tries them again
 //! rarely, because each refusal raises the server's error counters and fills its ACL log.
 
-use tracing::warn;
-
 use super::ability::Abilities;
 use super::batch::Form;
 use super::blame::Blame;
@@ -11,9 +9,9 @@ use super::failure::Failure;
 use super::groups::pack;
 use super::sweep::Sweeper;
 use crate::clock;
+use crate::observe::BatchRead;
 use crate::observe::lock::Unreadable;
 use crate::observe::node::FailReason;
-use crate::observe::{BatchRead, label};
 
 /// How often in a row a key may turn out to be of another type than the server said before it is left alone.
 const MAX_STRIKES: u8 = 3;
@@ -61,23 +59,17 @@ impl Sweeper {
         Ok(())
     }
 
-    /// Keeps keys out of the batches for a while. Logs those that were readable until now.
+    /// Keeps keys out of the batches for a while.
     pub(super) fn deny(&mut self, denied: &[(u32, Unreadable)]) {
         let now = clock::mono();
-        let mut fresh = 0;
-        let mut example = String::new();
         for (place, why) in denied {
             let Some(slot) = self.slots.get_mut(*place) else { continue };
-            if slot.denied.is_none() {
-                fresh += 1;
-                example = label::text(&slot.watched.key);
-            }
+            let is_new = slot.denied.is_none() || slot.is_presumed;
+            let counts = is_new && *why == Unreadable::Permission;
+            self.refusals.refused(slot.watched.entry, is_new, counts, now);
             slot.denied = Some((*why, now));
+            slot.is_presumed = false;
             self.settle(*place, Some(Form::Denied));
-        }
-        if fresh > 0 {
-            warn!(keys = fresh, example, node = %self.node.addr,
-                "keys cannot be read and are tried again in 5 minutes or at a reload; does the ACL user have the line in the README, and these keys?");
         }
     }
 

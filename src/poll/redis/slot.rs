@@ -2,16 +2,16 @@
 //! comparison and no decoding. Pure.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::batch::{Form, HEAD, MAX_ELEMENTS};
+use super::asides::Aside;
+use super::batch::{Form, HEAD, MAX_ELEMENTS, ends};
 use super::beside::Refused;
 use super::codec::{Item, Walk};
 use super::collection;
 use super::keys::WatchedKey;
 use crate::format::{self, Raw};
 use crate::observe::lock::{Shape, Unreadable};
-use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime, Span};
+use crate::observe::{Decoded, Expiry, Found, Mono, ServerTime};
 
 /// Bytes of a hash, set or sorted set that is still read; its length says nothing of the size of its elements.
 pub const MAX_COLLECTION: usize = 64 << 10;
@@ -37,6 +37,12 @@ pub struct Slot {
     pub crowded: Option<Mono>,
     /// Why it cannot be read, and since when.
     pub denied: Option<(Unreadable, Mono)>,
+    /// It is among the denied because others of its pattern are, and was not asked for.
+    pub is_presumed: bool,
+    /// A read showed an owner: it is a lock.
+    pub has_owned: bool,
+    /// What was last told of it.
+    pub told_aside: Aside,
     /// The last read said that it is there.
     pub is_there: bool,
     /// Its format has more to tell in other keys.
@@ -90,6 +96,9 @@ impl Slot {
             huge: false,
             crowded: None,
             denied: None,
+            is_presumed: false,
+            has_owned: false,
+            told_aside: Aside::No,
             is_there: false,
             has_companions: false,
             refused_beside: Refused::default(),
@@ -98,17 +107,17 @@ impl Slot {
         }
     }
 
-    /// Reads the key's elements of a reply. `expiry` is the server's number, `head` the second column of
-    /// [`Form::Long`].
+    /// Reads the key's elements of a reply: `head` and `tail` of [`Form::Long`], `expiry` as the server's number.
     pub fn read(
         &mut self,
         form: Form,
         value: &mut Walk<'_>,
         head: &mut Walk<'_>,
+        tail: &mut Walk<'_>,
         expiry: Option<i64>,
         stamp: Stamp,
     ) -> Outcome {
-        let outcome = self.look(form, value, head, expiry, stamp);
+        let outcome = self.look(form, value, head, tail, expiry, stamp);
         match outcome.unwrap_or(Outcome::Found(Found::Unreadable(Unreadable::Unexpected))) {
             Outcome::Found(Found::Absent) => {
                 self.huge = false;
@@ -130,6 +139,7 @@ impl Slot {
         form: Form,
         value: &mut Walk<'_>,
         head: &mut Walk<'_>,
+        tail: &mut Walk<'_>,
         expiry: Option<i64>,
         stamp: Stamp,
     ) -> Option<Outcome> {
@@ -140,7 +150,7 @@ impl Slot {
             false => value.next()?,
         };
         let head = match form {
-            Form::Long => Some(head.next()?),
+            Form::Long => Some((head.next()?, tail.next()?)),
             _ => None,
         };
         let Some(expiry) = expiry else {
@@ -151,16 +161,17 @@ impl Slot {
         }
         let found = match (form, item, head) {
             (Form::Text, Item::Bulk(bytes), _) => {
-                let cut = bytes.get(..HEAD).unwrap_or(bytes);
-                let found = self.string(form, cut, bytes.len(), expiry, stamp)?;
+                let cut = ends(bytes, bytes, bytes.len());
+                let found = self.string(form, &cut, bytes.len(), expiry, stamp)?;
                 if bytes.len() > HEAD {
                     self.long = true;
                     return Some(Outcome::Moved(found, Form::Long));
                 }
                 found
             }
-            (Form::Long, Item::Int(len), Some(Item::Bulk(bytes))) => {
-                self.string(form, bytes, usize::try_from(len).ok()?, expiry, stamp)?
+            (Form::Long, Item::Int(len), Some((Item::Bulk(head), Item::Bulk(tail)))) => {
+                let len = usize::try_from(len).ok()?;
+                self.string(form, &ends(head, tail, len), len, expiry, stamp)?
             }
             (form, Item::Many(_), _) if form.is_collection() => {
                 let len = collection::len(form, raw)?;
@@ -192,22 +203,6 @@ impl Slot {
             _ => Found::Unreadable(Unreadable::Unexpected),
         };
         Some(Outcome::Found(found))
-    }
-
-    /// Notes whether the key is there. True each time a found key was away for the whole of `retain`.
-    pub fn note_absence(&mut self, read: &Found, span: Span, retain: Duration) -> bool {
-        self.is_there = matches!(read, Found::Present { .. });
-        match (read, self.absent_since) {
-            (Found::Absent, None) => self.absent_since = Some(span.done),
-            (Found::Absent, Some(since)) => {
-                if self.watched.found && span.sent.since(since) >= retain {
-                    self.absent_since = Some(span.done);
-                    return true;
-                }
-            }
-            _ => self.absent_since = None,
-        }
-        false
     }
 
     /// What it showed last, if the last read showed that or that the key is gone; and whether somebody holds it.

@@ -2,7 +2,8 @@
 //! keeps the one list of watched keys. [`StoreHandle`] is how the rest of the program asks for reads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -26,7 +27,12 @@ pub struct StoreHandle {
     /// How often somebody asked to try again what was refused.
     retries: Arc<AtomicU64>,
     reports: mpsc::Sender<Report>,
+    /// It is known whether its nodes can be reached, or should be by now.
+    is_tried: Arc<AtomicBool>,
 }
+
+/// How long a store that has just begun is waited for at most.
+const FIRST_TRY: Duration = Duration::from_secs(5);
 
 /// Starts polling a store. Sends `StoreStarted` and its configured keys first. Must be called inside a tokio runtime.
 pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> StoreHandle {
@@ -36,7 +42,8 @@ pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> St
     let inbox = (reports.clone(), inbox);
     let supervisor = Supervisor::new(store.clone(), id, settings, out, inbox, link);
     tokio::spawn(supervisor.run(stopped));
-    StoreHandle { store, stop: Arc::new(stop), links, retries: Arc::default(), reports }
+    let (retries, is_tried) = (Arc::default(), Arc::default());
+    StoreHandle { store, stop: Arc::new(stop), links, retries, reports, is_tried }
 }
 
 impl StoreHandle {
@@ -70,8 +77,22 @@ impl StoreHandle {
         }
     }
 
-    /// Reads parts of keys on the primary. Fails at once where there is no connection to it.
+    /// Waits until it is known whether the store answers, at its beginning only: one that was not asked yet is none that
+    /// fails, and whoever reads there would say so for nothing.
+    pub(super) async fn tried(&self) {
+        if self.is_tried.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut links = self.links.clone();
+        let limit = self.store.connect_timeout.saturating_add(self.store.response_timeout * 3);
+        let is_known = links.wait_for(|l| l.primary.is_some() || l.why.is_some());
+        let _ = timeout(limit.min(FIRST_TRY), is_known).await;
+        self.is_tried.store(true, Ordering::Relaxed);
+    }
+
+    /// Reads parts of keys on the primary. Fails at once where there is no connection to it, unless the store has only begun.
     pub async fn read_parts(&self, requests: Vec<PartRequest>) -> Result<PartsReply, PartsFailed> {
+        self.tried().await;
         let failed = |reason, detail: &str| {
             Err(PartsFailed { reason, detail: format!("store {}: {detail}", self.store.name) })
         };
@@ -95,6 +116,11 @@ impl StoreHandle {
                 failed(FailReason::Timeout, &format!("no answer within {waited:.1} s"))
             }
         }
+    }
+
+    /// Whether it was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
     }
 
     /// How often `retry_refused` was called.

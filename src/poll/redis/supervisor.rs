@@ -1,6 +1,8 @@
 //! The task over all nodes of a store: which nodes there are, which of them is the primary, which keys are watched. Never
 //! waits for a node.
 
+mod found;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,36 +125,9 @@ impl Supervisor {
                 }
                 self.choose_primary();
             }
-            Report::Found(found, last) => {
-                let mut changed = false;
-                for key in found {
-                    if let Some(watched) = self.keys.offer(&key) {
-                        changed = true;
-                        self.send(watched).await?;
-                    }
-                }
-                for forgotten in self.keys.take_gave_way() {
-                    self.send(forgotten).await?;
-                }
-                if changed {
-                    self.list.send_replace(self.keys.list());
-                }
-                if let Some(dropped) = last.then(|| self.keys.cycle_done()).flatten() {
-                    self.send(dropped).await?;
-                }
-            }
-            Report::Gone(ids) => {
-                let mut changed = false;
-                for id in ids {
-                    if let Some(forgotten) = self.keys.forget(id) {
-                        changed = true;
-                        self.send(forgotten).await?;
-                    }
-                }
-                if changed {
-                    self.list.send_replace(self.keys.list());
-                }
-            }
+            Report::Found(found, last) => self.found(found, last).await?,
+            Report::Gone(ids) => self.gone(ids).await?,
+            Report::Aside(keys) => keys.into_iter().for_each(|(id, a)| self.keys.set_aside(id, a)),
             Report::Keep(ids) => ids.into_iter().for_each(|id| self.keys.keep(id)),
         }
         Ok(())

@@ -4,9 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use tracing::info;
-
-use super::ability::{Abilities, RETRY_REFUSED};
+use super::ability::Abilities;
 use super::batch::{self, Dialect, Form};
 use super::blame::{Blame, blame, is_refused};
 use super::conn::Conn;
@@ -14,11 +12,12 @@ use super::context::Settings;
 use super::failure::Failure;
 use super::groups::Groups;
 use super::keys::KeyList;
+use super::refused::Refusals;
 use super::slot::{Outcome, Slot, Stamp};
 use super::slots::Slots;
 use crate::clock;
 use crate::observe::lock::Unreadable;
-use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, label};
+use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef};
 
 /// How long a value with too many elements to be read is left uncounted; a semaphore's members come and go.
 const RECOUNT: Duration = Duration::from_secs(30);
@@ -35,7 +34,9 @@ pub struct Sweeper {
     moves: Vec<(u32, Option<Form>)>,
     expiries: Vec<Option<i64>>,
     /// Refused keys are tried again with the next sweep.
-    retry_refused: bool,
+    pub(super) retry_refused: bool,
+    /// How often keys of each entry were refused.
+    pub(super) refusals: Refusals,
     /// How long a found key may be away, and those that were away so long.
     settings: Settings,
     gone: Vec<KeyId>,
@@ -56,6 +57,7 @@ impl Sweeper {
             moves: Vec::new(),
             expiries: Vec::new(),
             retry_refused: false,
+            refusals: Refusals::default(),
             settings,
             gone: Vec::new(),
             starved: None,
@@ -112,26 +114,22 @@ impl Sweeper {
         self.note_memory();
         let now = clock::mono();
         let at_once = std::mem::take(&mut self.retry_refused);
-        let due = |since: Mono| at_once || now.since(since) >= RETRY_REFUSED;
-        let again = |slot: &Slot| match slot.form {
-            Some(Form::Denied) => slot.denied.is_some_and(|(_, since)| due(since)),
-            Some(Form::Opaque) => {
-                slot.crowded.is_some_and(|since| at_once || now.since(since) >= RECOUNT)
-            }
-            _ => false,
-        };
-        let retried: Vec<u32> = self
-            .groups
-            .plan()
-            .into_iter()
-            .filter(|(form, _)| matches!(form, Form::Denied | Form::Opaque))
-            .flat_map(|(form, index)| self.groups.members(form, index).to_vec())
-            .filter(|p| self.slots.get(*p).is_some_and(again))
-            .collect();
+        let again =
+            |slot: &Slot| slot.crowded.is_some_and(|since| at_once || now.since(since) >= RECOUNT);
+        let crowded = self.members(Form::Opaque).into_iter();
+        let mut retried: Vec<u32> =
+            crowded.filter(|p| self.slots.get(*p).is_some_and(again)).collect();
+        retried.extend(self.denied_due(at_once, now));
         for place in retried {
             self.settle(place, None);
         }
         self.groups.plan()
+    }
+
+    /// All keys of a form.
+    pub(super) fn members(&self, form: Form) -> Vec<u32> {
+        let batches = self.groups.plan().into_iter().filter(|(f, _)| *f == form);
+        batches.flat_map(|(form, index)| self.groups.members(form, index).to_vec()).collect()
     }
 
     /// Runs one batch of the plan.
@@ -195,7 +193,14 @@ impl Sweeper {
                 continue;
             }
             let expiry = self.expiries.get(i).copied().flatten();
-            let read = match slot.read(form, &mut exec.values, &mut exec.heads, expiry, stamp) {
+            let read = match slot.read(
+                form,
+                &mut exec.values,
+                &mut exec.heads,
+                &mut exec.tails,
+                expiry,
+                stamp,
+            ) {
                 Outcome::Found(read) => read,
                 Outcome::Moved(read, form) => {
                     slot.crowded = (form == Form::Opaque && !slot.huge).then_some(span.done);
@@ -209,7 +214,7 @@ impl Sweeper {
             };
             slot.strikes = 0;
             if slot.denied.take().is_some() {
-                info!(key = %label::text(&slot.watched.key), node = %self.node.addr, "key can be read again");
+                self.refusals.readable(slot.watched.entry, true);
             }
             if slot.note_absence(&read, span, self.settings.patience(&slot.watched.rules)) {
                 self.gone.push(key);

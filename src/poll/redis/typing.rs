@@ -37,12 +37,16 @@ impl Sweeper {
         abilities: &mut Abilities,
         and_read: bool,
     ) -> Result<Vec<BatchRead>, Failure> {
-        let count = self.untyped.len().min(BATCH);
-        let places: Vec<u32> = self.untyped.drain(..count).collect();
+        let places = self.take_untyped(BATCH);
         let types = self.ask(conn, abilities, &places, |_| "TYPE").await?;
         let mut sized = Vec::new();
         let mut denied = Vec::new();
         for (place, answer) in places.iter().zip(types) {
+            if !matches!(answer, Answer::Denied(_))
+                && let Some(slot) = self.slots.get(*place)
+            {
+                self.refusals.readable(slot.watched.entry, false);
+            }
             match answer {
                 Answer::Kind(form) => self.settle(*place, Some(form)),
                 Answer::Text => sized.push((*place, Form::Text)),

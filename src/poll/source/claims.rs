@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
+use crate::observe::Token;
 use crate::observe::label;
-use crate::observe::lock::Token;
 use crate::observe::node::FailReason;
 use crate::observe::source::Claimed;
 

@@ -27,8 +27,8 @@ fn name(told: &Option<Observation>) -> &str {
     }
 }
 
-fn dropped(told: Option<Observation>) -> Vec<(&'static str, u64)> {
-    match told {
+fn dropped(told: impl IntoIterator<Item = Observation>) -> Vec<(&'static str, u64)> {
+    match told.into_iter().next() {
         Some(Observation::KeysDropped { counts, .. }) => counts,
         other => panic!("nothing dropped but {other:?}"),
     }
@@ -106,7 +106,7 @@ fn what_does_not_fit_is_counted_once_a_cycle() {
     // `l:a2` was offered while there was room.
     assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 1), ("max_locks", 2)]);
     assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 0), ("max_locks", 0)]);
-    assert!(keys.cycle_done().is_none(), "nothing new to tell");
+    assert!(keys.cycle_done().is_empty(), "nothing new to tell");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
     assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 1), ("max_locks", 1)]);
     assert!(keys.offer(b"job:1b").is_none());
     assert!(keys.offer(b"job:2").is_none());
-    assert!(keys.cycle_done().is_none(), "nothing changed");
+    assert!(keys.cycle_done().is_empty(), "nothing changed");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_belongs_to_a_lock_is_no_lock_unless_somebody_names_it() {
     assert!(keys.offer(b"redisson_lock_queue:{a}").is_none());
     assert_eq!(name(&keys.offer(b"a")), "a");
     assert!(keys.offer(b"redisson_lock_timeout:{a}").is_none());
-    assert!(keys.cycle_done().is_none(), "nothing is missed");
+    assert!(keys.cycle_done().is_empty(), "nothing is missed");
 }
 
 fn grouped(pattern: &str, max_locks: usize, top: usize) -> LockConfig {
@@ -200,4 +200,48 @@ fn numbers_last_for_any_churn() {
         assert!(keys.forget(id).is_some());
     }
     assert!(keys.list().is_empty() && keys.by_key.is_empty() && keys.names.is_empty());
+}
+
+#[test]
+fn what_is_no_lock_takes_no_locks_place_as_far_as_there_are_not_too_many() {
+    let mut keys = keys(&[many("{0}", "*", None, 2)]);
+    let [a, b] = [b"a", b"b"].map(|key| watched(keys.offer(key)).key);
+    assert!(keys.offer(b"c").is_none());
+    keys.set_aside(a, Aside::Ownerless);
+    keys.set_aside(b, Aside::Refused);
+    let [c, d] = [b"c", b"d"].map(|key| watched(keys.offer(key)).key);
+    keys.set_aside(c, Aside::Ownerless);
+    assert!(keys.offer(b"e").is_none(), "more than two that are no locks take places");
+    keys.set_aside(a, Aside::No);
+    keys.forget(d);
+    assert!(keys.offer(b"e").is_some(), "c takes no place any more, and a has its own");
+    assert!(keys.offer(b"f").is_none(), "two locks and two that are none");
+    let full = keys.full.take();
+    assert!(full.is_empty(), "not before the round is over: {full:?}");
+    keys.cycle_done();
+    let full: Vec<_> = keys.full.take().into_iter().map(|f| (f.pattern, f.max_locks)).collect();
+    assert_eq!(full, [("*".into(), 2)]);
+    keys.offer(b"g");
+    keys.cycle_done();
+    assert!(keys.full.take().is_empty(), "it was said");
+}
+
+#[test]
+fn a_refused_key_that_no_scan_meets_any_more_has_gone() {
+    let mut keys = keys(&[many("{0}", "*", None, 9)]);
+    let [a, b, c] = [b"a", b"b", b"c"].map(|key| watched(keys.offer(key)).key);
+    keys.set_aside(a, Aside::Refused);
+    keys.set_aside(b, Aside::Refused);
+    keys.set_aside(c, Aside::Ownerless);
+    keys.cycle_done();
+    let mut forgotten = Vec::new();
+    for _ in 0..4 {
+        keys.offer(b"b");
+        for told in keys.cycle_done() {
+            let Observation::KeyForgotten { key, .. } = told else { panic!("{told:?}") };
+            forgotten.push(key);
+        }
+    }
+    assert_eq!(forgotten, [a]);
+    assert!(keys.offer(b"a").is_some(), "it is back");
 }

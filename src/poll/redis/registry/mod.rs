@@ -70,6 +70,7 @@ impl ListReader {
     }
 
     async fn try_read(&mut self, preset: &Preset) -> Result<Names, Failure> {
+        self.store.tried().await;
         let addr = self
             .store
             .primary()

@@ -16,7 +16,20 @@ fn stamp(absolute: bool, ms: i64) -> Stamp {
 }
 
 fn read(slot: &mut Slot, form: Form, value: &[u8], head: &[u8], expiry: i64, s: Stamp) -> Outcome {
-    slot.read(form, &mut Walk::new(value), &mut Walk::new(head), Some(expiry), s)
+    // A value that is no longer than its beginning is its own end.
+    ends_of(slot, form, value, [head, head], expiry, s)
+}
+
+fn ends_of(
+    slot: &mut Slot,
+    form: Form,
+    value: &[u8],
+    ends: [&[u8]; 2],
+    expiry: i64,
+    s: Stamp,
+) -> Outcome {
+    let [mut head, mut tail] = ends.map(Walk::new);
+    slot.read(form, &mut Walk::new(value), &mut head, &mut tail, Some(expiry), s)
 }
 
 fn present(outcome: Outcome) -> (Arc<Decoded>, Expiry) {
@@ -44,15 +57,43 @@ fn unchanged_bytes_are_the_same_arc_however_they_are_read() {
 #[test]
 fn a_long_value_is_cut_and_read_otherwise_from_then_on() {
     let mut s = slot();
-    let long = [b"$600\r\n".as_slice(), &[b'x'; 600], b"\r\n"].concat();
+    let reply = |v: &[u8]| [format!("${}\r\n", v.len()).as_bytes(), v, b"\r\n"].concat();
+    let long = reply(&[b'x'; 600]);
     let outcome = read(&mut s, Form::Text, &long, b"", -1, stamp(true, 5));
     assert!(matches!(&outcome, Outcome::Moved(_, Form::Long)));
     assert!(s.long);
     let (a, _) = present(outcome);
-    assert_eq!(a.holders[0].owner.token.bytes().len(), HEAD);
-    let head = [b"$512\r\n".as_slice(), &[b'x'; 512], b"\r\n"].concat();
+    assert_eq!(a.holders[0].owner.token.bytes(), [b'x'; 600]);
+    let head = reply(&[b'x'; 512]);
     let (b, _) = present(read(&mut s, Form::Long, b":600\r\n", &head, -1, stamp(true, 5)));
     assert!(Arc::ptr_eq(&a, &b));
+}
+
+#[test]
+fn long_tokens_that_end_otherwise_are_other_owners() {
+    for len in [HEAD + 1, HEAD + 6, 2 * HEAD, 2 * HEAD + 1, 5000] {
+        let mut owners = Vec::new();
+        for last in [b'A', b'B'] {
+            let mut value = vec![b'S'; len];
+            value[0] = b'f';
+            value[len - 1] = last;
+            let reply = |v: &[u8]| [format!("${}\r\n", v.len()).as_bytes(), v, b"\r\n"].concat();
+            let (whole, now) = (reply(&value), stamp(true, 5));
+            let mut s = slot();
+            let (a, _) = present(read(&mut s, Form::Text, &whole, b"", -1, now));
+            let (head, tail) = (reply(&value[..HEAD]), reply(&value[len - HEAD..]));
+            let number = format!(":{len}\r\n");
+            let ends = [head.as_slice(), &tail];
+            let (b, _) = present(ends_of(&mut s, Form::Long, number.as_bytes(), ends, -1, now));
+            assert!(Arc::ptr_eq(&a, &b), "both ways show the same of {len} bytes");
+            let token = a.holders[0].owner.token.clone();
+            assert_eq!(token.bytes().len(), len.min(2 * HEAD));
+            assert!(token.bytes().starts_with(b"f") && token.bytes().ends_with(&[last]));
+            owners.push(token);
+        }
+        assert_ne!(owners[0], owners[1], "{len}");
+        assert_ne!(owners[0].fingerprint(), owners[1].fingerprint());
+    }
 }
 
 #[test]

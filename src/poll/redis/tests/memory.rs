@@ -88,7 +88,7 @@ async fn locks_are_read_exactly_while_there_is_no_memory() {
     }
     let owner = w.found("text", |_, f| token(f)).await;
     assert_eq!(owner, b"w1");
-    assert_eq!(w.found("long", |_, f| token(f)).await.len(), 512);
+    assert_eq!(w.found("long", |_, f| token(f)).await.len(), 1024);
     assert_eq!(w.found("hash", |_, f| token(f)).await, OWNER.as_bytes());
     assert_eq!(w.found("forever", |_, f| expiry(f)).await, Expiry::Never);
     w.found("list", |_, f| {

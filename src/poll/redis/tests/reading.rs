@@ -117,10 +117,10 @@ async fn any_bytes_and_any_length() {
     let mut w = Watch::with(store(server.port, locks), Duration::from_millis(20), Duration::MAX);
     let name = String::from_utf8_lossy(key).into_owned();
     w.found(&name, |_, f| (token(f)? == value).then_some(())).await;
-    w.found("big", |_, f| (token(f)?.len() == 512).then_some(())).await;
+    w.found("big", |_, f| (token(f)?.len() == 1024).then_some(())).await;
     w.found("grows", |_, f| (token(f)? == b"small").then_some(())).await;
     redis::cmd("SET").arg("grows").arg(&mib).exec(&mut client).unwrap();
-    w.found("grows", |_, f| (token(f)?.len() == 512).then_some(())).await;
+    w.found("grows", |_, f| (token(f)?.len() == 1024).then_some(())).await;
     let sent = |s: &Server| s.info("stats", "total_net_output_bytes").parse::<u64>().unwrap();
     let before = sent(&server);
     assert!(before < 3 << 20, "one of them was fetched whole once, the other never: {before}");

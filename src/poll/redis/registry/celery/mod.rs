@@ -105,6 +105,7 @@ impl EventFeed {
             self.tell(Ability::Refused(refused.at));
             return Err(failure);
         }
+        self.store.tried().await;
         let addr = self
             .store
             .primary()

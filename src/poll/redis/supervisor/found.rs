@@ -1,0 +1,47 @@
+//! Keys that patterns find, and those that go: what the supervisor tells of them, and the list that all nodes read.
+
+use tracing::warn;
+
+use super::{Closed, Supervisor};
+use crate::observe::{KeyId, Observation};
+
+impl Supervisor {
+    /// SCAN saw these keys; `is_last` if they are the last of a round.
+    pub(super) async fn found(&mut self, found: Vec<Vec<u8>>, is_last: bool) -> Result<(), Closed> {
+        let mut told: Vec<Observation> =
+            found.iter().filter_map(|key| self.keys.offer(key)).collect();
+        told.extend(self.keys.take_gave_way());
+        self.tell_of_keys(told).await?;
+        if is_last {
+            let told = self.keys.cycle_done();
+            self.tell_of_keys(told).await?;
+            for full in self.keys.full.take() {
+                warn!(store = %self.context.store.name, pattern = %full.pattern,
+                    max_locks = full.max_locks, left_out = full.left_out,
+                    "more keys match this pattern than `max_locks` lets be watched; the others are only counted, in dlock_locks_dropped");
+            }
+        }
+        Ok(())
+    }
+
+    /// These were away for as long as they may be.
+    pub(super) async fn gone(&mut self, ids: Vec<KeyId>) -> Result<(), Closed> {
+        let told = ids.into_iter().filter_map(|id| self.keys.forget(id)).collect();
+        self.tell_of_keys(told).await
+    }
+
+    /// Tells, and hands the nodes another list if it is another.
+    async fn tell_of_keys(&mut self, told: Vec<Observation>) -> Result<(), Closed> {
+        let is_list = |o: &Observation| {
+            matches!(o, Observation::KeyWatched(_) | Observation::KeyForgotten { .. })
+        };
+        let is_changed = told.iter().any(is_list);
+        for observation in told {
+            self.send(observation).await?;
+        }
+        if is_changed {
+            self.list.send_replace(self.keys.list());
+        }
+        Ok(())
+    }
+}
