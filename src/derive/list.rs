@@ -19,6 +19,8 @@ const LEAST: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, Default)]
 pub struct List {
     refresh: Duration,
+    /// It lists workers by their own names and nothing else: whoever has none cannot be missing.
+    needs_name: bool,
     members: HashSet<Arc<str>>,
     /// The last complete read.
     last: Option<Span>,
@@ -45,6 +47,16 @@ impl List {
     /// Takes another time between two reads.
     pub fn set_refresh(&mut self, refresh: Duration) {
         self.refresh = refresh;
+    }
+
+    /// Says whether it lists workers by their own names only.
+    pub fn set_needs_name(&mut self, needs_name: bool) {
+        self.needs_name = needs_name;
+    }
+
+    /// Whether a holder that nothing names can never be missing from it.
+    pub fn needs_name(&self) -> bool {
+        self.needs_name
     }
 
     /// How long somebody must be absent to count as unlisted.
@@ -77,6 +89,8 @@ impl List {
             let mut sighting = self.holders.get(&owner.token).copied().unwrap_or_default();
             if self.names(owner, worker) {
                 sighting = Sighting { was_listed: true, ..Sighting::default() };
+            } else if self.needs_name && worker.is_none() && !sighting.was_listed {
+                sighting = Sighting::default();
             } else {
                 self.miss(&mut sighting, first, span);
             }

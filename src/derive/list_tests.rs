@@ -131,6 +131,27 @@ fn a_tenure_that_began_later_has_its_own_minute() {
     assert_eq!(b.says(171), Liveness::Unlisted);
 }
 
+/// Of two workers one has a name: whether the other is connected cannot be seen.
+#[test]
+fn nobody_without_a_name_is_missing_from_a_list_of_names() {
+    let mut b = Bench::new();
+    b.list.set_needs_name(true);
+    for at in (0..=300).step_by(10) {
+        b.read(at, &["x"]);
+    }
+    assert_eq!(b.says(301), Liveness::Unknown);
+    // With a name it can be missing, from then on.
+    let name = "y".into();
+    let mut says = Liveness::Unknown;
+    for at in (310..=380).step_by(10) {
+        b.list.take(&members(&["x"]), span(at));
+        b.list.hold_against([(&b.owner, Some(&name), b.first)].into_iter());
+        says = b.list.verdict(&b.owner, Some(&name), span(at).done).0;
+        assert_eq!(says == Liveness::Unlisted, at >= 380, "at {at}");
+    }
+    assert_eq!(says, Liveness::Unlisted);
+}
+
 #[test]
 fn a_slow_list_is_given_three_of_its_refreshes() {
     let mut list = list_of(Duration::from_secs(60));

@@ -169,8 +169,8 @@ fn holder(
         let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
-        } else if is_asked(lock) && tenure.owner.is_some() {
-            BlindReason::OpaqueToken
+        } else if is_asked(state, lock) && tenure.owner.is_some() {
+            lock.beside.why_nameless()
         } else {
             BlindReason::NotConfigured
         };
@@ -209,8 +209,9 @@ fn holder(
 }
 
 /// The config wants to know who holds it.
-fn is_asked(lock: &Lock) -> bool {
-    lock.rules.holder.is_some() || !lock.rules.workers.is_empty()
+fn is_asked(state: &State, lock: &Lock) -> bool {
+    let is_listed = || state.workers.lists.needs_name(lock);
+    lock.rules.holder.is_some() || !lock.rules.workers.is_empty() || is_listed()
 }
 
 fn heartbeat(

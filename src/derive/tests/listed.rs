@@ -7,7 +7,7 @@ use super::sim::{Sim, held_by, holding, rules, running};
 use crate::config::{LiveList, LockRules, Preset};
 use crate::derive::{BlindReason, Liveness, LivenessSource, Signal};
 use crate::observe::Observation;
-use crate::observe::lock::{Decoded, Mode, Shape, Sharing};
+use crate::observe::lock::{CompanionValue, Decoded, Mode, Shape, Sharing, Tells};
 use crate::observe::node::FailReason;
 use crate::observe::source::{ListMember, ListRead, SourceFailed};
 use crate::view::{Aspect, Instant, View};
@@ -155,4 +155,26 @@ fn who_a_list_names_is_a_worker_and_lives_by_it() {
     assert!(!alive && lost.is_some_and(|l| l >= 60.0), "{lost:?}");
     pass(&mut s, "", 100, Err(FailReason::Timeout));
     assert_eq!(source(&s, "w2"), None, "not known while the list is not read");
+}
+
+/// A worker of BullMQ is named beside its lock or not at all: one without a name is not missing from a list of names.
+#[test]
+fn a_worker_without_a_name_is_not_missing_and_coverage_says_why_it_has_none() {
+    let mut s = world(LockRules { holder: None, ..rules() }, Preset::BullMq { queue: "m".into() });
+    let locks = s.state.stores.values_mut().flat_map(|s| s.locks.values_mut());
+    locks.for_each(|lock| lock.key_text = "bull:m:1:lock".into());
+    let until = s.server_ms() + 10_000_000;
+    s.show(Decoded { format: "bullmq", ..held_by("u1") }, Some(until));
+    let blind = |s: &Sim, reason| s.lock().coverage_lost.contains(&(Aspect::Holder, reason));
+    pass(&mut s, "", 120, Ok(&["w2"]));
+    assert_eq!(state(&s), (Some(Liveness::Unknown), None, None));
+    assert!(blind(&s, BlindReason::OpaqueToken), "{:?}", s.lock());
+    s.beside = vec![(Tells::Worker, CompanionValue::Refused)];
+    pass(&mut s, "", 20, Ok(&["w2"]));
+    assert_eq!(state(&s), (Some(Liveness::Unknown), None, None));
+    assert!(blind(&s, BlindReason::Permission) && !blind(&s, BlindReason::OpaqueToken));
+    // By its name it is judged.
+    s.beside = vec![(Tells::Worker, CompanionValue::Text("w1".into()))];
+    pass(&mut s, "", 100, Ok(&["w2"]));
+    assert_eq!(state(&s), (Some(Liveness::Unlisted), Some(true), Some(false)));
 }
