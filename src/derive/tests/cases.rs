@@ -8,10 +8,13 @@ use super::sim::Sim;
 use crate::config::{LiveList, LockRules, Preset};
 use crate::derive::Signal;
 use crate::format::{Raw, decode};
-use crate::observe::Observation;
 use crate::observe::lock::Tells;
 use crate::observe::source::{ListMember, ListRead};
 use crate::observe::worker::ProcessSeen;
+use crate::observe::{Observation, ServerTime};
+
+/// When the tokens of the cases were made, whose servers have invented times.
+const TOKENS_MADE: ServerTime = ServerTime(1_795_958_100_000_000);
 
 pub const GONE: ProcessSeen = ProcessSeen::Gone { named_here: false };
 /// Random UUIDs.
@@ -80,7 +83,7 @@ impl Sim {
 
     /// Any value.
     pub fn put(&mut self, key: &str, raw: Raw<'_>, lease_ms: Option<i64>) {
-        let value = decode(key.as_bytes(), raw, self.rules());
+        let value = decode(key.as_bytes(), raw, self.rules(), TOKENS_MADE);
         let until = lease_ms.map(|l| self.server_ms() + l);
         // As the poller does: the same bytes are the same value.
         match &mut self.shows {
