@@ -22,6 +22,8 @@ pub struct List {
     /// It lists workers by their own names and nothing else: whoever has none cannot be missing.
     needs_name: bool,
     members: HashSet<Arc<str>>,
+    /// Those of them that are workers, not jobs.
+    workers: HashSet<Arc<str>>,
     /// The last complete read.
     last: Option<Span>,
     /// Between the last two complete reads lay too much time for an absence to have lasted.
@@ -64,16 +66,18 @@ impl List {
         LEAST.max(self.refresh * 3)
     }
 
-    /// Takes a complete read. Gives back the names that the read before did not have.
+    /// Takes a complete read. Gives back the workers that the read before did not have.
     pub fn take(&mut self, members: &[ListMember], span: Span) -> Vec<Arc<str>> {
         self.reads.succeeded(span.done);
         self.is_broken =
             self.last.is_some_and(|l| !is_fresh(Some(l.done), span.sent, self.refresh));
         self.last = Some(span);
         self.has_named |= !members.is_empty();
-        let now: HashSet<Arc<str>> = members.iter().map(|m| m.name.clone()).collect();
-        let new = now.difference(&self.members).cloned().collect();
-        self.members = now;
+        self.members = members.iter().map(|m| m.name.clone()).collect();
+        let workers = members.iter().filter(|m| !m.is_job).map(|m| m.name.clone());
+        let workers: HashSet<Arc<str>> = workers.collect();
+        let new = workers.difference(&self.workers).cloned().collect();
+        self.workers = workers;
         new
     }
 
@@ -145,7 +149,7 @@ impl List {
 
     /// Whether the last complete read names this worker.
     pub fn has(&self, name: &str) -> bool {
-        self.members.contains(name)
+        self.workers.contains(name)
     }
 
     /// Whether it was read completely not long ago.

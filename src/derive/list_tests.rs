@@ -23,7 +23,7 @@ fn owner(token: &str) -> Owner {
 }
 
 fn members(names: &[&str]) -> Vec<ListMember> {
-    names.iter().map(|n| ListMember { name: (*n).into(), beat: None }).collect()
+    names.iter().map(|n| ListMember { name: (*n).into(), is_job: false, beat: None }).collect()
 }
 
 /// One holder, `job`, first seen at `first`.

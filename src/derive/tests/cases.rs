@@ -133,7 +133,8 @@ impl Sim {
     pub fn listed_for(&mut self, seconds: u64, names: &[&str]) {
         for _ in 0..seconds / 10 {
             self.advance(9_500);
-            let member = |name: &&str| ListMember { name: (*name).into(), beat: None };
+            let member =
+                |name: &&str| ListMember { name: (*name).into(), is_job: false, beat: None };
             let members = Ok(names.iter().map(member).collect());
             let (list, span) = ("jobs".into(), self.span());
             self.step(Observation::List(Box::new(ListRead { list, span, members })));

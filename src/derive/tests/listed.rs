@@ -35,9 +35,10 @@ fn world(rules: LockRules, preset: Preset) -> Sim {
 
 fn read(s: &mut Sim, names: Result<&[&str], FailReason>) {
     let members = match names {
-        Ok(names) => {
-            Ok(names.iter().map(|n| ListMember { name: (*n).into(), beat: None }).collect())
-        }
+        Ok(names) => Ok(names
+            .iter()
+            .map(|n| ListMember { name: (*n).into(), is_job: false, beat: None })
+            .collect()),
         Err(reason) => Err(SourceFailed { reason, detail: "no".into() }),
     };
     let (list, span) = ("fleet".into(), s.span());
@@ -155,6 +156,19 @@ fn who_a_list_names_is_a_worker_and_lives_by_it() {
     assert!(!alive && lost.is_some_and(|l| l >= 60.0), "{lost:?}");
     pass(&mut s, "", 100, Err(FailReason::Timeout));
     assert_eq!(source(&s, "w2"), None, "not known while the list is not read");
+}
+
+/// The id of a job is the token of its lock, and no worker's name, whatever a group's pattern fits.
+#[test]
+fn a_job_that_a_list_names_is_never_a_worker() {
+    let mut s = world(listed(), Preset::Sidekiq);
+    let jobs = ["web:1:aa", "0123456789abcdef01234567"];
+    let members = jobs.map(|n| ListMember { name: n.into(), is_job: n != jobs[0], beat: None });
+    let (list, span) = ("fleet".into(), s.span());
+    let read = ListRead { list, span, members: Ok(members.into()) };
+    s.step(Observation::List(Box::new(read)));
+    let names: Vec<_> = s.state.workers.by_name.keys().map(|n| n.to_string()).collect();
+    assert_eq!(names, [jobs[0]]);
 }
 
 /// A worker of BullMQ is named beside its lock or not at all: one without a name is not missing from a list of names.
