@@ -15,6 +15,9 @@ use crate::observe::{Mono, Owner, Span, Token, label};
 /// Least time of absence.
 const LEAST: Duration = Duration::from_secs(60);
 
+/// Of a value this long perhaps only the beginning was read.
+const READ_IN_PART: usize = 512;
+
 /// A list.
 #[derive(Clone, Debug, Default)]
 pub struct List {
@@ -93,7 +96,7 @@ impl List {
             let mut sighting = self.holders.get(&owner.token).copied().unwrap_or_default();
             if self.names(owner, worker) {
                 sighting = Sighting { was_listed: true, ..Sighting::default() };
-            } else if self.needs_name && worker.is_none() && !sighting.was_listed {
+            } else if self.cannot_miss(owner, worker) && !sighting.was_listed {
                 sighting = Sighting::default();
             } else {
                 self.miss(&mut sighting, first, span);
@@ -101,6 +104,11 @@ impl List {
             kept.insert(owner.token.clone(), sighting);
         }
         self.holders = kept;
+    }
+
+    /// It has no name that could be on the list; or a token that was read only in part, which is not the one there.
+    fn cannot_miss(&self, owner: &Owner, worker: Option<&Arc<str>>) -> bool {
+        worker.is_none() && (self.needs_name || owner.token.bytes().len() >= READ_IN_PART)
     }
 
     fn miss(&self, sighting: &mut Sighting, first: Mono, span: Span) {

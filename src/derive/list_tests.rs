@@ -152,6 +152,20 @@ fn nobody_without_a_name_is_missing_from_a_list_of_names() {
     assert_eq!(says, Liveness::Unlisted);
 }
 
+/// Names are compared whole, and what was not read whole is not compared.
+#[test]
+fn long_names_are_compared_whole_or_not_at_all() {
+    let named = |length: usize, end: &str| format!("{}{end}", "L".repeat(length));
+    for (length, liveness) in [(300, Liveness::Unlisted), (511, Liveness::Unknown)] {
+        let listed = label::text(named(length, "A").as_bytes());
+        let mut b = Bench { owner: owner(&named(length, "B")), ..Bench::new() };
+        for at in (0..=100).step_by(10) {
+            b.read(at, &[&listed]);
+        }
+        assert_eq!(b.says(101), liveness, "{length}");
+    }
+}
+
 #[test]
 fn a_slow_list_is_given_three_of_its_refreshes() {
     let mut list = list_of(Duration::from_secs(60));

@@ -3,17 +3,19 @@
 /// Longest text that is kept, in characters; a label of a megabyte helps nobody.
 pub const MAX_CHARS: usize = 256;
 
+/// Hexadecimal digits of the hash of what was cut.
+pub const HASH: usize = 12;
+
 /// Bytes as text: invalid UTF-8, control characters and the replacement character itself become `\xNN` escapes (so
 /// that two different names stay different), a backslash becomes two, and what is longer than [`MAX_CHARS`] is cut
-/// and marked by an ellipsis.
+/// and marked by an ellipsis and a hash of all bytes: two long names that only end differently are two names.
 pub fn text(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().min(MAX_CHARS));
     let mut chars = 0;
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
             if chars >= MAX_CHARS {
-                out.push('…');
-                return out;
+                return cut(out, bytes);
             }
             match c {
                 '\\' => out.push_str("\\\\"),
@@ -29,13 +31,20 @@ pub fn text(bytes: &[u8]) -> String {
         }
         for b in chunk.invalid() {
             if chars >= MAX_CHARS {
-                out.push('…');
-                return out;
+                return cut(out, bytes);
             }
             out.push_str(&format!("\\x{b:02x}"));
             chars += 1;
         }
     }
+    out
+}
+
+/// Text that is too long, with what tells it from others that begin like it.
+fn cut(mut out: String, whole: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    out.push('…');
+    out.extend(Sha256::digest(whole).iter().take(HASH / 2).map(|b| format!("{b:02x}")));
     out
 }
 
@@ -61,12 +70,23 @@ mod tests {
         assert_eq!(text(b"a\\x00"), "a\\\\x00");
     }
 
+    /// A list of live workers is searched by such texts.
+    #[test]
+    fn long_names_that_end_differently_stay_different() {
+        let long = |end: &str| text(format!("{}{end}", "L".repeat(300)).as_bytes());
+        assert_eq!(long("A"), long("A"));
+        assert_ne!(long("A"), long("B"));
+        assert_ne!(text(long("A").as_bytes()), long("A"), "nobody is called like a cut one");
+        assert_eq!(long("A").chars().count(), MAX_CHARS + 1 + HASH);
+        assert_eq!(text("L".repeat(MAX_CHARS).as_bytes()).len(), MAX_CHARS);
+    }
+
     proptest! {
         #[test]
         fn any_bytes_become_short_printable_text(bytes: Vec<u8>) {
             let t = text(&bytes);
             prop_assert!(!t.chars().any(char::is_control));
-            prop_assert!(t.chars().count() <= MAX_CHARS * 16 + 1);
+            prop_assert!(t.chars().count() <= MAX_CHARS * 16 + 1 + HASH);
         }
 
         #[test]
