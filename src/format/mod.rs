@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use crate::config::{LockRules, TokenKind};
-use crate::observe::Decoded;
 use crate::observe::lock::{Endless, Shape, Sharing};
+use crate::observe::{Decoded, ServerTime};
 
 pub mod bsm_redislock;
 pub mod bullmq;
@@ -188,6 +188,8 @@ pub struct Sight<'a> {
     pub raw: Raw<'a>,
     /// What the config says of the lock.
     pub rules: &'a LockRules,
+    /// The time of the server that has it, by which a time inside a token can be told from a random number.
+    pub now: ServerTime,
     /// The config declares the format that is asked: whatever the value can mean in it, it means.
     pub is_declared: bool,
 }

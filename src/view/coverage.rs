@@ -175,6 +175,8 @@ fn holder(
         let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
+        } else if tenure.owner.is_some() && state.workers.lists.needs_name(lock) {
+            lock.beside.why_nameless()
         } else if let Some(reason) = hint::unnamed(state, lock, tenure) {
             reason
         } else {

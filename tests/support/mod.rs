@@ -37,7 +37,7 @@ pub use canary::{Aviary, Canary};
 pub use cgroup::Cgroup;
 pub use children::{Group, first_child};
 pub use chronyd::{Chronyd, ChronydSetup, free_udp_port, has_ipv6};
-pub use driver::{Client, Driver};
+pub use driver::{Client, Driver, redis_py_token};
 pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup};
 pub use fleet::{Fleet, cpu_of_threads};

@@ -10,6 +10,7 @@ use super::{Lock, Phase, ReadContext};
 use crate::derive::fresh::is_fresh;
 use crate::derive::tenure::Seen;
 use crate::derive::wanted::{Effects, Weight};
+use crate::derive::words::BlindReason;
 use crate::derive::workers::Workers;
 use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Tells};
 use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
@@ -25,6 +26,8 @@ pub struct Beside {
     pub issued: Option<Issued>,
     /// The worker of the holder with this token.
     pub worker: Option<(Token, Arc<str>)>,
+    /// The server refuses to show the worker's name.
+    is_name_refused: bool,
     /// Since when expiries of single holders are waited for.
     pub(super) asked: Option<Mono>,
     /// The value whose holders' expiries are read beside it, and the key's own expiry.
@@ -69,6 +72,16 @@ pub struct Issued {
     pub time: ServerTime,
 }
 
+impl Beside {
+    /// Why it names no worker.
+    pub fn why_nameless(&self) -> BlindReason {
+        match self.is_name_refused {
+            true => BlindReason::Permission,
+            false => BlindReason::OpaqueToken,
+        }
+    }
+}
+
 impl Lock {
     /// Takes what keys beside the lock told.
     pub fn told_beside(
@@ -79,6 +92,9 @@ impl Lock {
         fx: &mut Effects,
     ) {
         for (tells, value) in &read.told {
+            if *tells == Tells::Worker {
+                self.beside.is_name_refused = *value == CompanionValue::Refused;
+            }
             match (tells, value) {
                 (Tells::Waiters, value) => {
                     let count = number(value).unwrap_or(0);
