@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use super::crowd::Shown;
-use super::share::Share;
+use super::crowd::{MOST, Shown};
+use super::share::{Share, tells_ends};
 use super::unheld::WantedSince;
 use super::{Lock, Phase, ReadContext};
 use crate::derive::fresh::is_fresh;
-use crate::derive::tenure::Seen;
+use crate::derive::tenure::{Seen, Tenure};
 use crate::derive::wanted::{Effects, Weight};
 use crate::derive::workers::Workers;
-use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Tells};
+use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Mode, Tells};
 use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 
 /// What keys beside a lock's own told last.
@@ -142,26 +142,38 @@ impl Lock {
         if self.seen.is_none_or(|seen| read.span.sent < seen.span.done) {
             return Vec::new();
         }
-        let told = read.told.iter().filter_map(|(tells, told)| match tells {
-            Tells::HolderExpiry(i) => Some((value.holders.get(usize::from(*i))?, told)),
-            _ => None,
-        });
-        told.filter_map(|(holding, told)| {
-            let expiry = match told {
-                CompanionValue::Until(Expiry::At(e)) if *e <= read.time => None,
-                CompanionValue::Until(expiry) => Some(*expiry),
-                CompanionValue::Missing => None,
-                _ => return None,
-            };
-            let share = expiry.map(|expiry| Share {
-                holding: Some(holding.clone()),
-                value: value.clone(),
-                expiry,
-                is_own: true,
-            });
-            Some((holding.owner.token.clone(), share))
-        })
-        .collect()
+        let holders = (0u16..).zip(&value.holders);
+        holders
+            .filter_map(|(i, holding)| {
+                let own = read.told.iter().filter(|(tells, _)| *tells == Tells::HolderExpiry(i));
+                let expiry = latest(own.map(|(_, told)| told), holding.count, read.time)?;
+                let share = expiry.map(|expiry| Share {
+                    holding: Some(holding.clone()),
+                    value: value.clone(),
+                    expiry,
+                    is_own: true,
+                });
+                Some((holding.owner.token.clone(), share))
+            })
+            .collect()
+    }
+
+    /// Whether that holder's expiry stands beside the key and was not read: the key's was taken for it.
+    pub fn is_untold(&self, tenure: &Tenure) -> bool {
+        let has_own = tenure.is_own || !tells_ends(&tenure.value);
+        !has_own && tenure.mode == Mode::Read
+    }
+
+    /// The same of holders that are only counted, if there are more than are followed.
+    pub fn has_untold_beyond(&self) -> bool {
+        let Phase::Shared(crowd) = &self.phase else { return false };
+        let is_many = |v: &Arc<Decoded>| v.holders.len() > MOST && tells_ends(v);
+        crowd.beyond > 0 && self.value.as_ref().is_some_and(is_many)
+    }
+
+    /// Whether the expiry of any single holder was ever read beside the key.
+    pub fn was_told_ends(&self) -> bool {
+        self.beside.told.is_some()
     }
 
     /// The name is that of the owner if the owner is still the same at the next read.
@@ -195,6 +207,30 @@ impl Lock {
         let recent = |w: &Waiters| is_fresh(Some(w.span.done), now, poll);
         self.beside.waiters.filter(recent).or(self.waiters_inside.filter(recent)).map(|w| w.count)
     }
+}
+
+/// Until when somebody holds who took the lock `holds` times: until the last of these ends. Inner `None` if all of them are
+/// over, outer if that is not known of all.
+fn latest<'a>(
+    told: impl Iterator<Item = &'a CompanionValue>,
+    holds: u64,
+    now: ServerTime,
+) -> Option<Option<Expiry>> {
+    let mut over = 0;
+    let mut last = None;
+    for value in told {
+        match (value, last) {
+            (CompanionValue::Until(Expiry::At(e)), _) if *e <= now => over += 1,
+            (CompanionValue::Missing, _) => over += 1,
+            (CompanionValue::Until(Expiry::At(e)), Some(Expiry::At(known))) => {
+                last = Some(Expiry::At(known.max(*e)));
+            }
+            (CompanionValue::Until(Expiry::Never), _) => last = Some(Expiry::Never),
+            (CompanionValue::Until(expiry), None) => last = Some(*expiry),
+            _ => {}
+        }
+    }
+    if last.is_some() || over >= holds { Some(last) } else { None }
 }
 
 /// The same to what a server below 7.0 tells.

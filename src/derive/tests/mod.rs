@@ -17,6 +17,7 @@ mod facts;
 mod groups;
 mod listed;
 mod liveness;
+mod readers;
 mod renewal;
 mod review;
 mod sim;
