@@ -35,6 +35,9 @@ pub struct Beside {
     pub(super) untold: Vec<Token>,
     /// Holders whose own expiry was past or missing when it was told last: the key may go on naming them.
     pub(super) over: Vec<Token>,
+    /// Holders that were told so and did not count as such before, with their hold counts, and when that was: the key was
+    /// read apart from what lies beside it, and they end only if its next read shows them with the same hold count.
+    pub(super) doubted: Option<(Vec<(Token, u64)>, Seen)>,
     /// The read before the one that shows new holders.
     pub(super) before: Option<Seen>,
     /// The library marks its holder as stalled, and that was told.
@@ -98,7 +101,8 @@ impl Lock {
                 (Tells::Worker | Tells::HolderExpiry(_), _) => {}
             }
         }
-        let shown = self.shares_beside(read);
+        let mut shown = self.shares_beside(read);
+        self.beside.doubted = None;
         if !shown.is_empty() {
             self.beside.asked = None;
             let is_told = |h: &&Holding| shown.iter().any(|(t, _)| *t == h.owner.token);
@@ -110,11 +114,41 @@ impl Lock {
                 key: *key,
                 shares: shown.iter().filter_map(|(_, share)| share.clone()).collect(),
             });
-            let ended = shown.iter().filter(|(_, share)| share.is_none());
-            let over = ended.map(|(token, _)| token.clone()).collect();
-            let was_over = std::mem::replace(&mut self.beside.over, over);
+            let was_over = std::mem::take(&mut self.beside.over);
+            let ended = shown.iter().filter(|(_, share)| share.is_none()).map(|(t, _)| t.clone());
+            let (over, new): (Vec<_>, Vec<_>) = ended.partition(|t| was_over.contains(t));
+            shown.retain(|(token, _)| !new.contains(token));
+            (self.beside.over, self.beside.doubted) = (over, self.doubt(&new, c.seen));
             self.read_members(shown, &was_over, c, workers, fx);
         }
+    }
+
+    fn doubt(&self, tokens: &[Token], seen: Seen) -> Option<(Vec<(Token, u64)>, Seen)> {
+        let (value, _) = self.beside.awaited.as_ref()?;
+        let doubted = value.holders.iter().filter(|h| tokens.contains(&h.owner.token));
+        let doubted: Vec<_> = doubted.map(|h| (h.owner.token.clone(), h.count)).collect();
+        (!doubted.is_empty()).then_some((doubted, seen))
+    }
+
+    /// The key was read again. Who was told to be over, and neither took nor gave back a hold since, was: as of then.
+    pub(super) fn settle_doubts(
+        &mut self,
+        value: &Decoded,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let Some((doubted, seen)) = self.beside.doubted.take() else { return };
+        let is_same = |(token, count): &(Token, u64)| {
+            value.holders.iter().any(|h| h.owner.token == *token && h.count == *count)
+        };
+        let ended: Vec<Token> = doubted.into_iter().filter(is_same).map(|(t, _)| t).collect();
+        if ended.is_empty() {
+            return;
+        }
+        self.beside.over.extend(ended.iter().cloned());
+        let shown = ended.into_iter().map(|token| (token, None)).collect();
+        self.read_members(shown, &[], &ReadContext { seen, ..*c }, workers, fx);
     }
 
     /// Holders whose expiry is still to be read beside the key have what they had when that was read last, if the key and

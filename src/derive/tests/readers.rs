@@ -75,3 +75,34 @@ fn a_reader_whose_expiry_is_not_read_is_no_sure_holder() {
     assert_eq!(lease(&s), Some(BlindReason::Unsupported));
     s.assert_quiet();
 }
+
+/// The key shows one hold, and what lies beside it is read when the reader has taken another: of this the read before
+/// knew nothing.
+#[test]
+fn a_reader_ends_only_if_the_key_shows_no_other_hold_afterwards() {
+    let mut s = Sim::new(1_000, None, rules());
+    let mut key = readers_beside(&["a:1"]);
+    s.show(key.clone(), Some(s.server_ms() + 600_000));
+    s.beside = holds_beside(&s, 0, &[Some(600_000)]);
+    s.advance(3_100);
+    assert_eq!(s.lock().holders.len(), 1);
+    for count in [2, 1, 2, 1] {
+        s.beside = holds_beside(&s, 0, &[None, None]);
+        s.advance(1_000);
+        assert_eq!((s.lock().held, s.lock().holders.len()), (Some(true), 1));
+        key.holders[0].count = count;
+        s.show(key.clone(), Some(s.server_ms() + 600_000));
+        s.beside = holds_beside(&s, 0, &[Some(600_000), None]);
+        s.advance(1_000);
+    }
+    assert_eq!((s.ends(Evidence::Released), s.lock().counts.acquisitions), (0, 0));
+    // Told so while the key shows the same, it is over, as of the first time it was told.
+    s.beside = holds_beside(&s, 0, &[None, None]);
+    s.advance(3_000);
+    assert_eq!((s.lock().held, s.ends(Evidence::Released)), (Some(false), 1));
+    // It comes back, and is told so again.
+    s.beside = holds_beside(&s, 0, &[Some(600_000), None]);
+    s.advance(2_000);
+    assert_eq!((s.lock().held, s.lock().holders.len()), (Some(true), 1));
+    s.assert_quiet();
+}
