@@ -90,8 +90,8 @@ pub static REGISTRY: &[&Format] = &[
 /// Holders of one lock that are told apart; a value with more members than that is left alone.
 pub const MAX_HOLDERS: usize = 256;
 
-/// Companions of one lock.
-pub const MAX_COMPANIONS: usize = 8;
+/// Companions of one lock: one for each of 64 readers, and as many again for those that took it more than once.
+pub const MAX_COMPANIONS: usize = 128;
 
 /// One library family: how its locks are read, and what is known of all of them.
 #[derive(Clone, Copy)]

@@ -108,6 +108,7 @@ pub(super) fn judge(
     for h in holders.iter().filter(|_| !is_missed) {
         holder(state, lock, h, now, &mut lost);
     }
+    lease_coverage::ends(lock, holders, &mut lost);
     for h in holders {
         lease_coverage::renewals(lock, h, state.rules.poll_interval, &mut lost);
     }

@@ -10,6 +10,7 @@ use super::LOOKED_AT;
 use super::ask::{self, Answer, Lack};
 use super::refusals::{Kind, Refusals, Refused};
 use crate::clock;
+use crate::format::MAX_COMPANIONS;
 use crate::observe::lock::{Companion, CompanionPart, CompanionRead, CompanionValue, Tells};
 use crate::observe::{Decoded, KeyId, Mono, ServerTime, Span, StoreId};
 use crate::poll::redis::ability::{Abilities, Ability};
@@ -22,8 +23,8 @@ use crate::poll::redis::sweep::Sweeper;
 
 /// Companions of one round.
 pub const PER_ROUND: usize = 2000;
-/// Companions of one lock.
-pub const PER_LOCK: usize = 16;
+/// Companions of one lock: all that a format gives.
+pub const PER_LOCK: usize = MAX_COMPANIONS;
 /// Companions of one pipeline, and at most those of one lock more.
 const PER_STEP: usize = 100;
 
@@ -152,14 +153,16 @@ impl Companions {
             let is_shut = |c: &Companion| c.tells == Tells::Worker && !is_open(c);
             let is_unnamed = is_held && decoded.companions.iter().any(is_shut);
             let wanted = (0..).zip(&decoded.companions).filter(|(_, c)| wanted(c));
-            let before = asked.len();
-            asked.extend(wanted.take(PER_LOCK.min(self.left)).map(|(index, _)| Question {
-                place,
-                key: slot.watched.id,
-                decoded: decoded.clone(),
-                index,
-            }));
-            self.left -= asked.len() - before;
+            let wanted: Vec<usize> = wanted.take(PER_LOCK).map(|(index, _)| index).collect();
+            if wanted.len() > self.left {
+                // Half of what lies beside a lock would tell of some holders that they are gone. It is the next round's first.
+                (self.at, self.left) = (self.at - 1, 0);
+                break;
+            }
+            self.left -= wanted.len();
+            let question =
+                |index| Question { place, key: slot.watched.id, decoded: decoded.clone(), index };
+            asked.extend(wanted.into_iter().map(question));
             if is_unnamed {
                 unnamed.push(slot.watched.id);
                 self.left = self.left.saturating_sub(1);
