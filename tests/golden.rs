@@ -26,6 +26,8 @@ const TIMED: &[&str] = &[
     "dlock_exporter_poll_last_success_timestamp_seconds",
     "dlock_exporter_polls_total",
     "dlock_exporter_snapshot_timestamp_seconds",
+    "dlock_group_held_max_seconds",
+    "dlock_group_lease_remaining_min_seconds",
     "dlock_holder_lost_seconds",
     "dlock_lease_expiry_timestamp_seconds",
     "dlock_lease_last_renewal_timestamp_seconds",
@@ -261,6 +263,20 @@ fn keys(start: i64, split: &str) -> Script {
         .key("hb:orders-1", Content::beats(u64::MAX), None)
         .key("hb:frozen-1", Content::beats(LAST_BEATS), None)
         .key("hb:gone-1", text("not JSON"), None)
+        .key("lock:fenced", text("secret"), hour)
+        .key("fence:fenced", text("34"), None)
+        .key("state", fields(&[("fenced", r#"{"last": 33}"#)]), None)
+        .key("refused:fenced", text("2"), None)
+        .key("mails", fields(&[("sent", "7"), ("asked", "5")]), None)
+        .key("lock:pointed", text(r#"{"holder": {"id": "orders-1"}}"#), hour)
+        .key("lock:pointed:2", text(r#"{"holder": {"id": "secret"}}"#), hour)
+        .key("part:0", text("secret"), hour)
+        .key("part:1", text("secret"), hour)
+        .key("lock:net", text("net-1_4711_9f86d081884c7d659a2feaa0c55ad015"), hour)
+        .key("short:1", text("secret"), hour)
+        .key("short:2", text("secret"), None)
+        .key("fleet", fields(&[("orders-1", "1"), ("lost-1", "1"), ("secret", "1")]), None)
+        .key("claim:orders-1", text(r#"[{"store": "main", "lock": "orders"}]"#), None)
         .key("beats", fields(&[("threads-1", "constant")]), None)
         .key("scores", Content::Zset("scored".into(), 1.5), None)
         .key("session", text("secret"), hour)

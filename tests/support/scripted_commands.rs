@@ -151,6 +151,11 @@ impl Script {
                 let pairs = fields.iter().flat_map(|(f, v)| [Bulk(f.clone()), Bulk(v.clone())]);
                 Many('%', pairs.collect())
             }
+            // All at once.
+            ("HSCAN", Content::Hash(fields)) => {
+                let pairs = fields.iter().flat_map(|(f, v)| [Bulk(f.clone()), Bulk(v.clone())]);
+                Many('*', vec![bulk(0), Many('*', pairs.collect())])
+            }
             ("HGET", Content::Hash(fields)) => {
                 let found = fields.iter().find(|(f, _)| f == argument);
                 found.map_or(Nil, |(_, v)| Bulk(v.clone()))

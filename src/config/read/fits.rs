@@ -7,8 +7,9 @@ use super::super::model::{FORMATS, KnownFormat, Names, known_format};
 /// Looks at the entry of a lock whose store has an owner index, or not.
 pub(super) fn check(at: &Cursor<'_>, has_index: bool) {
     pointer(at);
-    let Some((format, by)) = format(at) else { return };
-    limit(at, format, &by);
+    let format = format(at);
+    limit(at, format.as_ref());
+    let Some((format, by)) = format else { return };
     if at.has("keys") && !format.is_string {
         let fix = "give each of them an entry of its own, with `key`";
         at.wrong("keys", format!("no lock has several with {by}"), fix);
@@ -51,11 +52,14 @@ fn pointer(at: &Cursor<'_>) {
     }
 }
 
-fn limit(at: &Cursor<'_>, format: &KnownFormat, by: &str) {
+fn limit(at: &Cursor<'_>, format: Option<&(&KnownFormat, String)>) {
     if at.has("limit") && at.has("keys") {
         let reason = "has no meaning beside `keys`: one holder has more than half of them";
         at.wrong("limit", reason, "remove it");
-    } else if at.has("limit") && !format.has_permits {
+    } else if let Some((format, by)) = format
+        && at.has("limit")
+        && !format.has_permits
+    {
         let semaphores = FORMATS.iter().filter(|f| f.has_permits).map(|f| f.name);
         let semaphores = semaphores.collect::<Vec<_>>().join(", ");
         let fix = format!("remove it (several may hold those of {semaphores})");

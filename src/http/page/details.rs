@@ -1,6 +1,6 @@
 //! All values of a lock as lists of terms. A value that is not known, or not about now, is an en dash.
 
-use super::escape::Broken;
+use super::escape::{Broken, Prose};
 use super::frame::UNKNOWN;
 use super::row::Row;
 use super::{facts, resources, stalls, when, words};
@@ -181,6 +181,10 @@ fn each<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
 fn lock_itself(out: &mut String, lock: &LockView) {
     item(out, "Key", &format!("<code>{}</code>", Broken(&lock.key)));
     item(out, "Format", &facts::format(lock));
+    if lock.format == "rueidislock" && lock.votes.is_none() {
+        let hint = "a lock of rueidislock is held by who has most of its keys: name all in `keys`";
+        item(out, "Its other keys", &Prose(hint).to_string());
+    }
     let series = match lock.tier {
         None => "none while no signal is up",
         Some(SeriesTier::Flagged) => "while a signal is up",

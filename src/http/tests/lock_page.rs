@@ -4,7 +4,7 @@ use super::support::{Setup, get, links, only_our_tags, words_of};
 use crate::derive::lock::Shown;
 use crate::expose::example::{HOSTILE, lock_named};
 use crate::observe::lock::Shape;
-use crate::view::{Aspect, BlindReason, Hint, Namer, Reuse, Signal, TransitionView};
+use crate::view::{Aspect, BlindReason, Hint, Namer, Reuse, Signal, TransitionView, Votes};
 
 #[tokio::test]
 async fn it_has_everything_that_is_known() {
@@ -145,6 +145,21 @@ async fn what_cannot_be_judged_is_there_with_what_to_configure() {
     let text = words_of(&server.ask(&get("/locks/main/orders")).await.text());
     assert!(text.contains("heartbeat: not configured (see workers)"), "{text}");
     assert!(text.contains("heartbeat: no beat seen yet"), "{text}");
+}
+
+#[tokio::test]
+async fn one_key_of_a_lock_over_several_says_so() {
+    for (format, votes, is_told) in [
+        ("rueidislock", None, true),
+        ("rueidislock", Some(Votes { most: 2, needed: 2, of: 3 }), false),
+        ("string", None, false),
+    ] {
+        let mut setup = Setup::example();
+        let lock = lock_named(&mut setup.view, "orders");
+        (lock.format, lock.votes) = (format, votes);
+        let text = words_of(&setup.start().await.ask(&get("/locks/main/orders")).await.text());
+        assert_eq!(text.contains("name all in keys"), is_told, "{format}: {text}");
+    }
 }
 
 #[tokio::test]
