@@ -39,7 +39,7 @@ pub use children::{Group, first_child};
 pub use chronyd::{Chronyd, ChronydSetup, free_udp_port, has_ipv6};
 pub use driver::{Client, Driver, redis_py_token};
 pub use endpoint::{Endpoint, Reply};
-pub use exporter::{Exporter, ExporterSetup};
+pub use exporter::{Exporter, ExporterSetup, copy_program};
 pub use fleet::{Fleet, cpu_of_threads};
 pub use http::{Answer, request};
 pub use metrics::{Metrics, promtool_accepts};
