@@ -238,7 +238,7 @@ fn keys(start: i64, split: &str) -> Script {
         .key("lock:refused", Content::Refused, hour)
         .key("lock:number", text("17"), hour)
         .key("lock:empty", text(""), None)
-        .key("lock:calm", text(redis_py_token(1)), hour)
+        .key("lock:calm", text(redis_py_token(start as f64 / 1e3, 1)), hour)
         .key("w:frozen", token("frozen-1", 4002), hour)
         .key("w:stopped", token("stopped-1", 4003), hour)
         .key("w:threads", token("threads-1", 4004), hour)

@@ -85,7 +85,7 @@ fn locks_that_are_made_to_deceive_deceive_nobody() {
             c.cmd(&["PEXPIRE", "good", "30000"]);
         }
     });
-    let tokens = [0, 1].map(redis_py_token);
+    let tokens = [0, 1].map(|node| redis_py_token(dlock_exporter::clock::wall_secs(), node));
     let flaps = Driver::start(&server, 0, move |c| {
         for n in 0u64.. {
             c.cmd(&["SET", "flaps", &tokens[(n % 2) as usize], "PX", "60000"]);

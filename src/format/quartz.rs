@@ -30,7 +30,8 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
         let token = sight.whole()?;
         let is_id = is_instance_id(token);
         let is_text = value::shape_of(token, token.len()) == Shape::Text;
-        if !is_id && !(sight.is_declared && is_text) {
+        let is_told = sight.is_declared && is_text;
+        if !(is_id || is_told) {
             return None;
         }
         // Anything else may be a token that opens the lock, and is not to be printed as a name.
