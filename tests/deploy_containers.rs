@@ -14,8 +14,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    ExporterSetup, Group, Metrics, RedisServer, acl_line_of_the_readme, free_port, manifests,
-    repository, request, wait_until,
+    ExporterSetup, Group, Metrics, RedisServer, acl_line_of_the_readme, copy_program, free_port,
+    manifests, repository, request, wait_until,
 };
 
 const PORT: &str = "10121";
@@ -125,7 +125,7 @@ fn the_files_of_the_image_are_enough() {
         std::fs::create_dir_all(root.join(place)).expect("room");
     }
     std::fs::copy("/etc/hosts", root.join("etc/hosts")).expect("room");
-    std::fs::copy(env!("CARGO_BIN_EXE_dlock_exporter"), &program).expect("room for a copy");
+    copy_program(env!("CARGO_BIN_EXE_dlock_exporter"), &program);
     // The Dockerfile's own line, for this root.
     let (_, run) = instructions()
         .into_iter()

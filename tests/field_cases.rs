@@ -28,7 +28,7 @@ const WATCHED_POLLS: f64 = 20.0;
 const PASSWORD: &str = "watch-only";
 const UUID: &str = "0e7cd1f1-6b3c-4a41-9d4a-0c9a7d2a9f10";
 const OTHER: &str = "fac79ce7-2b1c-4f0e-8a3c-1d2e3f405162";
-/// redis-py's tokens.
+/// redis-py's tokens, of one day: where it matters their format is declared.
 const TASK: &str = "86bb5074ebf111f1930402fc00000001";
 const WEB: &str = "86bb5075ebf111f1930402fc00000001";
 const TOKEN: &str = "86bb5076ebf111f1930402fc00000001";

@@ -14,8 +14,8 @@ use dlock_exporter::clock;
 use tempfile::TempDir;
 
 use crate::support::{
-    Content, Exporter, ExporterSetup, Metrics, Script, ScriptedRedis, promtool_accepts, repository,
-    wait_until,
+    Content, Exporter, ExporterSetup, Metrics, Script, ScriptedRedis, promtool_accepts,
+    redis_py_token, repository, wait_until,
 };
 
 /// Families whose values depend on when the test looks, how long something took, or the process that runs.
@@ -238,7 +238,7 @@ fn keys(start: i64, split: &str) -> Script {
         .key("lock:refused", Content::Refused, hour)
         .key("lock:number", text("17"), hour)
         .key("lock:empty", text(""), None)
-        .key("lock:calm", text("86bb5074ebf111f1930402fc00000001"), hour)
+        .key("lock:calm", text(redis_py_token(start as f64 / 1e3, 1)), hour)
         .key("w:frozen", token("frozen-1", 4002), hour)
         .key("w:stopped", token("stopped-1", 4003), hour)
         .key("w:threads", token("threads-1", 4004), hour)

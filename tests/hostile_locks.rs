@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::{
     Driver, Exporter, Metrics, RedisServer, RedisSetup, Sampler, acl_line_of_the_readme,
-    promtool_accepts,
+    promtool_accepts, redis_py_token,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -85,10 +85,10 @@ fn locks_that_are_made_to_deceive_deceive_nobody() {
             c.cmd(&["PEXPIRE", "good", "30000"]);
         }
     });
-    let flaps = Driver::start(&server, 0, |c| {
+    let tokens = [0, 1].map(|node| redis_py_token(dlock_exporter::clock::wall_secs(), node));
+    let flaps = Driver::start(&server, 0, move |c| {
         for n in 0u64.. {
-            let token = format!("86bb5074ebf111f1930402fc0000000{}", n % 2);
-            c.cmd(&["SET", "flaps", &token, "PX", "60000"]);
+            c.cmd(&["SET", "flaps", &tokens[(n % 2) as usize], "PX", "60000"]);
             c.cmd(&["SET", "tail", &("x".repeat(4_000) + &n.to_string()), "PX", "60000"]);
             if !c.wait(Duration::from_millis(35)) {
                 break;

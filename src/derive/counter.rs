@@ -13,12 +13,12 @@ pub struct Counter {
     /// The highest read since it was first seen or began anew; `None` before the first.
     high: Option<u64>,
     /// What was added as far as is known now, and the most that was ever told.
+    account: u64,
     total: u64,
-    told: u64,
     /// Reads in a row of less than half of `high`, and the lowest of them.
     fallen: u8,
     low: u64,
-    /// `high` and `total` from before it began anew, until it is clear that this was no copy far behind.
+    /// `high` and `account` from before it began anew, until it is clear that this was no copy far behind.
     old: Option<(u64, u64)>,
 }
 
@@ -47,12 +47,12 @@ impl Counter {
         }
         self.fallen = 0;
         self.high = Some(now);
-        let (base, total) = match self.old {
+        let (base, account) = match self.old {
             // From next to nothing back to where it was: the low reads were of another copy.
-            Some((before, total)) if now >= before && is_far_below(high, before) => (before, total),
-            _ => (high, self.total),
+            Some((before, then)) if now >= before && is_far_below(high, before) => (before, then),
+            _ => (high, self.account),
         };
-        self.add(total, now - base);
+        self.add(account, now - base);
         self.old = self.old.filter(|(before, _)| is_far_below(now, *before));
         Moved::On
     }
@@ -68,20 +68,20 @@ impl Counter {
             return Moved::Behind;
         }
         self.fallen = 0;
-        self.old.get_or_insert((high, self.total));
-        self.add(self.total, self.low);
+        self.old.get_or_insert((high, self.account));
+        self.add(self.account, self.low);
         self.high = Some(self.low);
         Moved::Reset
     }
 
-    fn add(&mut self, total: u64, more: u64) {
-        self.total = total.saturating_add(more);
-        self.told = self.told.max(self.total);
+    fn add(&mut self, account: u64, more: u64) {
+        self.account = account.saturating_add(more);
+        self.total = self.total.max(self.account);
     }
 
     /// What was added since the first read.
     pub fn total(&self) -> u64 {
-        self.told
+        self.total
     }
 }
 

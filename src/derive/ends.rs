@@ -39,6 +39,8 @@ pub struct PendingEnd {
     pub liveness: Liveness,
     /// Seconds it was held.
     pub held: f64,
+    /// The server's clock was set forward since its last write: the lease ended earlier than it was meant to.
+    pub is_cut: bool,
     /// The lease length that it showed, in microseconds.
     pub largest: Option<i64>,
     /// Others may have held it at the same time.
@@ -59,6 +61,11 @@ pub struct After {
 }
 
 impl PendingEnd {
+    /// Whether how long it was held tells how long such locks are held; not if something cut it short.
+    pub fn tells_hold(&self, evidence: Evidence) -> bool {
+        !evidence.is_cut_short() && (evidence == Evidence::Released || !self.is_cut)
+    }
+
     /// Ends that a break settles need no facts.
     pub fn is_failover(&self) -> bool {
         self.gone.marks.failovers != self.last.marks.failovers
@@ -170,6 +177,7 @@ mod tests {
             ends_by_expiry: false,
             liveness: Liveness::Unknown,
             held: 1.0,
+            is_cut: false,
             largest: None,
             is_shared: false,
             is_retaken: false,
@@ -181,6 +189,20 @@ mod tests {
 
     fn settle(end: &PendingEnd) -> Option<Evidence> {
         end.settle(AFTER, None)
+    }
+
+    #[test]
+    fn a_hold_that_a_step_of_the_clock_cut_short_tells_nothing() {
+        let whole = end(0, 10, 20);
+        let cut = PendingEnd { is_cut: true, ..whole.clone() };
+        for (evidence, told) in [
+            (Evidence::Released, [true, true]),
+            (Evidence::Lapsed, [true, false]),
+            (Evidence::Unknown, [true, false]),
+            (Evidence::Flushed, [false, false]),
+        ] {
+            assert_eq!([whole.tells_hold(evidence), cut.tells_hold(evidence)], told);
+        }
     }
 
     #[test]

@@ -15,11 +15,18 @@ use crate::observe::{Mono, Owner, Span, Token, label};
 /// Least time of absence.
 const LEAST: Duration = Duration::from_secs(60);
 
+/// Of a value this long perhaps only the beginning was read.
+const READ_IN_PART: usize = 512;
+
 /// A list.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     refresh: Duration,
+    /// It lists workers by their own names and nothing else: whoever has none cannot be missing.
+    needs_name: bool,
     members: HashSet<Arc<str>>,
+    /// Those of them that are workers, not jobs.
+    workers: HashSet<Arc<str>>,
     /// The last complete read.
     last: Option<Span>,
     /// Between the last two complete reads lay too much time for an absence to have lasted.
@@ -49,12 +56,22 @@ impl List {
         self.refresh = refresh;
     }
 
+    /// Says whether it lists workers by their own names only.
+    pub fn set_needs_name(&mut self, needs_name: bool) {
+        self.needs_name = needs_name;
+    }
+
+    /// Whether a holder that nothing names can never be missing from it.
+    pub fn needs_name(&self) -> bool {
+        self.needs_name
+    }
+
     /// How long somebody must be absent to count as unlisted.
     pub fn patience(&self) -> Duration {
         LEAST.max(self.refresh * 3)
     }
 
-    /// Takes a complete read. Gives back the names that the read before did not have.
+    /// Takes a complete read. Gives back the workers that the read before did not have.
     pub fn take(&mut self, members: &[ListMember], span: Span) -> Vec<Arc<str>> {
         self.reads.succeeded(span.done);
         // One read that failed, or some of a list that is read often, breaks no absence: half of the wait is watched anyway.
@@ -65,9 +82,11 @@ impl List {
         self.is_broken = self.last.is_some_and(is_long);
         self.last = Some(span);
         self.has_named |= !members.is_empty();
-        let now: HashSet<Arc<str>> = members.iter().map(|m| m.name.clone()).collect();
-        let new = now.difference(&self.members).cloned().collect();
-        self.members = now;
+        self.members = members.iter().map(|m| m.name.clone()).collect();
+        let workers = members.iter().filter(|m| !m.is_job).map(|m| m.name.clone());
+        let workers: HashSet<Arc<str>> = workers.collect();
+        let new = workers.difference(&self.workers).cloned().collect();
+        self.workers = workers;
         new
     }
 
@@ -83,12 +102,19 @@ impl List {
             let mut sighting = self.holders.get(&owner.token).copied().unwrap_or_default();
             if self.names(owner, worker) {
                 sighting = Sighting { was_listed: true, ..Sighting::default() };
+            } else if self.cannot_miss(owner, worker) && !sighting.was_listed {
+                sighting = Sighting::default();
             } else {
                 self.miss(&mut sighting, first, span);
             }
             kept.insert(owner.token.clone(), sighting);
         }
         self.holders = kept;
+    }
+
+    /// It has no name that could be on the list; or a token that was read only in part, which is not the one there.
+    fn cannot_miss(&self, owner: &Owner, worker: Option<&Arc<str>>) -> bool {
+        worker.is_none() && (self.needs_name || owner.token.bytes().len() >= READ_IN_PART)
     }
 
     fn miss(&self, sighting: &mut Sighting, first: Mono, span: Span) {
@@ -155,7 +181,7 @@ impl List {
 
     /// Whether the last complete read names this worker.
     pub fn has(&self, name: &str) -> bool {
-        self.members.contains(name)
+        self.workers.contains(name)
     }
 
     /// Whether it was read completely not long ago.

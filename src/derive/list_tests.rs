@@ -23,7 +23,7 @@ fn owner(token: &str) -> Owner {
 }
 
 fn members(names: &[&str]) -> Vec<ListMember> {
-    names.iter().map(|n| ListMember { name: (*n).into(), beat: None }).collect()
+    names.iter().map(|n| ListMember { name: (*n).into(), is_job: false, beat: None }).collect()
 }
 
 /// One holder, `job`, first seen at `first`.
@@ -153,6 +153,41 @@ fn a_tenure_that_began_later_has_its_own_minute() {
         b.read(at, &["x"]);
     }
     assert_eq!(b.says(171), Liveness::Unlisted);
+}
+
+/// Of two workers one has a name: whether the other is connected cannot be seen.
+#[test]
+fn nobody_without_a_name_is_missing_from_a_list_of_names() {
+    let mut b = Bench::new();
+    b.list.set_needs_name(true);
+    for at in (0..=300).step_by(10) {
+        b.read(at, &["x"]);
+    }
+    assert_eq!(b.says(301), Liveness::Unknown);
+    // With a name it can be missing, from then on.
+    let name = "y".into();
+    let mut says = Liveness::Unknown;
+    for at in (310..=380).step_by(10) {
+        b.list.take(&members(&["x"]), span(at));
+        b.list.hold_against([(&b.owner, Some(&name), b.first)].into_iter());
+        says = b.list.verdict(&b.owner, Some(&name), span(at).done).0;
+        assert_eq!(says == Liveness::Unlisted, at >= 380, "at {at}");
+    }
+    assert_eq!(says, Liveness::Unlisted);
+}
+
+/// Names are compared whole, and what was not read whole is not compared.
+#[test]
+fn long_names_are_compared_whole_or_not_at_all() {
+    let named = |length: usize, end: &str| format!("{}{end}", "L".repeat(length));
+    for (length, liveness) in [(300, Liveness::Unlisted), (511, Liveness::Unknown)] {
+        let listed = label::text(named(length, "A").as_bytes());
+        let mut b = Bench { owner: owner(&named(length, "B")), ..Bench::new() };
+        for at in (0..=100).step_by(10) {
+            b.read(at, &[&listed]);
+        }
+        assert_eq!(b.says(101), liveness, "{length}");
+    }
 }
 
 #[test]

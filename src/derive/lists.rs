@@ -31,6 +31,7 @@ impl Lists {
             let known = old.remove(&list.name).filter(|_| is_same);
             let mut known = known.unwrap_or_default();
             known.set_refresh(list.refresh);
+            known.set_needs_name(matches!(list.preset, Preset::BullMq { .. }));
             self.by_name.insert(list.name.clone(), known);
         }
         self.rules = rules;
@@ -66,6 +67,11 @@ impl Lists {
             (Some(only), None) => Some(&only.name),
             _ => None,
         }
+    }
+
+    /// Whether the lock's list can only name workers.
+    pub fn needs_name(&self, lock: &Lock) -> bool {
+        self.name_for(lock).and_then(|name| self.get(name)).is_some_and(List::needs_name)
     }
 
     /// What the lock's list, if it has one, says of one of its holders.

@@ -2,15 +2,16 @@
 //! granted only what all of them say.
 
 use crate::config::{LockRules, TokenKind};
-use crate::observe::Decoded;
 use crate::observe::lock::{Endless, Shape};
+use crate::observe::{Decoded, ServerTime};
 
 use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, strangers, string, value};
 
 /// Decodes a value: by the declared format if there is one, else by the one that fits best.
-pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
+/// `now` is the time of the server that has it.
+pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules, now: ServerTime) -> Decoded {
     let raw = bounded(raw);
-    let sight = Sight { key, raw, rules, is_declared: false };
+    let sight = Sight { key, raw, rules, now, is_declared: false };
     // A pointer to the owner says as much as the format's name.
     let pointed = rules.owner_json.as_ref().map(|_| json::FORMAT.name);
     let declared = rules.format.as_deref().or(pointed);
@@ -30,14 +31,28 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules) -> Decoded {
 /// The format that fits best, and which others fit as well.
 fn detect(sight: &Sight<'_>) -> Option<Decoded> {
     let mut best: Option<(Fit, Decoded)> = None;
+    // Formats that fit less well.
+    let mut less: Vec<&'static str> = Vec::new();
     for (fit, decoded) in REGISTRY.iter().filter_map(|f| ask(f, sight)) {
         match &mut best {
-            Some((known, _)) if fit < *known => {}
+            Some((known, _)) if fit < *known => less.push(decoded.format),
             Some((known, named)) if fit == *known => agree(named, &decoded),
-            _ => best = Some((fit, decoded)),
+            _ => {
+                if let Some((_, beaten)) = best.replace((fit, decoded)) {
+                    less.push(beaten.format);
+                    less.extend(beaten.also_fits);
+                }
+            }
         }
     }
-    best.map(|(_, decoded)| decoded).or_else(|| strangers::decode(sight, REGISTRY.iter()))
+    let Some((fit, mut decoded)) = best else {
+        return strangers::decode(sight, REGISTRY.iter());
+    };
+    // What is only likely may be one of them. That any string fits `string` need not be said.
+    if fit < Fit::Certain {
+        decoded.also_fits.extend(less.iter().filter(|name| **name != string::FORMAT.name));
+    }
+    Some(decoded)
 }
 
 /// A value that is none of the declared format's. One that names an owner all the same looks like another's; that any string

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use crate::config::{LockRules, TokenKind};
-use crate::observe::Decoded;
 use crate::observe::lock::{Endless, Shape, Sharing};
+use crate::observe::{Decoded, ServerTime};
 
 pub mod bsm_redislock;
 pub mod bullmq;
@@ -90,8 +90,8 @@ pub static REGISTRY: &[&Format] = &[
 /// Holders of one lock that are told apart; a value with more members than that is left alone.
 pub const MAX_HOLDERS: usize = 256;
 
-/// Companions of one lock.
-pub const MAX_COMPANIONS: usize = 8;
+/// Companions of one lock: one for each of 64 readers, and as many again for those that took it more than once.
+pub const MAX_COMPANIONS: usize = 128;
 
 /// One library family: how its locks are read, and what is known of all of them.
 #[derive(Clone, Copy)]
@@ -188,6 +188,8 @@ pub struct Sight<'a> {
     pub raw: Raw<'a>,
     /// What the config says of the lock.
     pub rules: &'a LockRules,
+    /// The time of the server that has it, by which a time inside a token can be told from a random number.
+    pub now: ServerTime,
     /// The config declares the format that is asked: whatever the value can mean in it, it means.
     pub is_declared: bool,
 }

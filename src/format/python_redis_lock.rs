@@ -34,7 +34,8 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     }
     let mut decoded = FORMAT.decoded(shape_of(token, token.len()));
     decoded.holders.push(holding(token, Named::default(), sight.rules));
-    Some((Fit::Certain, decoded))
+    // The key alone identifies no library.
+    Some((Fit::Likely, decoded))
 }
 
 fn is_companion(key: &[u8]) -> bool {

@@ -15,7 +15,7 @@ pub static FORMAT: Format = Format {
     name: "quartz",
     libraries: "quartz-redis-jobstore",
     key: "`<prefix>lock`, `<prefix>trigger_lock:<group>:<name>`",
-    value: "a random UUID; for a trigger the scheduler's instance id",
+    value: "a random UUID; for a trigger the scheduler's instance id, `<host><milliseconds>`",
     default_lease: Some(Duration::from_secs(30)),
     renewal: "none",
     decode,
@@ -26,15 +26,20 @@ pub static FORMAT: Format = Format {
 const TRIGGER_LEASE: Duration = Duration::from_secs(600);
 
 fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
-    if value::contains(sight.key, b"trigger_lock:") {
+    if sight.key_after(b"trigger_lock:").is_some_and(is_trigger) {
         let token = sight.whole()?;
-        if value::shape_of(token, token.len()) != Shape::Text {
+        let is_id = is_instance_id(token);
+        let is_text = value::shape_of(token, token.len()) == Shape::Text;
+        let is_told = sight.is_declared && is_text;
+        if !(is_id || is_told) {
             return None;
         }
-        let named = Named { worker: Some(token), ..Named::default() };
+        // Anything else may be a token that opens the lock, and is not to be printed as a name.
+        let named = Named { worker: is_id.then_some(token), ..Named::default() };
         let decoded = Decoded {
             default_lease: Some(TRIGGER_LEASE),
             holders: vec![holding(token, named, sight.rules)],
+            also_fits: vec![super::string::FORMAT.name],
             ..FORMAT.decoded(Shape::Text)
         };
         return Some((Fit::Likely, decoded));
@@ -44,4 +49,28 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     } else {
         None
     }
+}
+
+/// `<group>:<name>`.
+fn is_trigger(rest: &[u8]) -> bool {
+    value::split_last(rest, b':').is_some_and(|(group, name)| !group.is_empty() && !name.is_empty())
+}
+
+/// What Quartz's own generator makes: the host's name and then the time in milliseconds. A host's name begins with a
+/// letter, and is neither hexadecimal nor a mixture of chance.
+fn is_instance_id(id: &[u8]) -> bool {
+    const MILLISECONDS: usize = 13;
+    let Some((host, time)) =
+        id.len().checked_sub(MILLISECONDS).and_then(|at| id.split_at_checked(at))
+    else {
+        return false;
+    };
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"-._".contains(b);
+    value::is_digits(time)
+        && time.first() == Some(&b'1')
+        && host.len() <= 253
+        && host.first().is_some_and(u8::is_ascii_alphabetic)
+        && host.iter().all(is_name)
+        && !host.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-')
+        && !value::looks_random(host)
 }

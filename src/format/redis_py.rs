@@ -2,8 +2,8 @@
 //! people: the clock is the holder's own, and the address may be made up.
 
 use crate::config::TokenKind;
-use crate::observe::Decoded;
 use crate::observe::lock::Shape;
+use crate::observe::{Decoded, ServerTime};
 
 use super::holder::{Named, holding};
 use super::{Fit, Format, PLAIN, Sight, value};
@@ -28,17 +28,23 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
 pub(super) fn decode_as(format: &Format, fit: Fit, sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     let token = sight.whole().filter(|v| value::is_hex(v, 32))?;
     let uuid = Uuid1::of(token)?;
-    if !sight.is_declared && !uuid.is_plausible() {
-        return None;
-    }
-    let address = uuid.address();
+    let is_plausible = uuid.is_plausible(sight.now);
+    // A key that speaks for itself speaks for a holder whose clock is wrong as well.
+    let fit = if is_plausible || fit == Fit::Certain { fit } else { Fit::Possible };
+    let address = uuid.address().filter(|_| is_plausible);
     let host = address.as_ref().map(|a| a.as_slice());
     let mut held = holding(token, Named { host, ..Named::default() }, sight.rules);
-    held.taken_at = uuid.is_plausible().then(|| uuid.unix_seconds());
+    held.taken_at = is_plausible.then(|| uuid.unix_seconds());
     let mut decoded = format.decoded(Shape::Text);
     decoded.holders.push(held);
     Some((fit, decoded))
 }
+
+/// Seconds that a holder's clock may be ahead of the server's.
+const AHEAD: f64 = 60.0;
+
+/// Seconds for which a lock may be held, with a wide margin: 400 days.
+const LONG_AGO: f64 = 400.0 * 86_400.0;
 
 /// What a UUID of version 1 has inside.
 struct Uuid1 {
@@ -64,11 +70,11 @@ impl Uuid1 {
         (self.ticks as i64).wrapping_sub(EPOCH_TICKS as i64) as f64 / 1e7
     }
 
-    /// A random 128-bit number looks like a UUID of version 1 in 1 of 64 cases; that its time is one at which locks are
-    /// taken as well happens in 1 of 5,000.
-    fn is_plausible(&self) -> bool {
-        const YEAR: f64 = 31_556_952.0;
-        (45.0 * YEAR..90.0 * YEAR).contains(&self.unix_seconds())
+    /// A random 128-bit number, as other libraries draw it, looks like a UUID of version 1 in 1 of 64 cases; that its time
+    /// is one at which a lock of now may have been taken as well happens in 1 of 200,000.
+    fn is_plausible(&self, now: ServerTime) -> bool {
+        let ago = now.0 as f64 / 1e6 - self.unix_seconds();
+        (-AHEAD..=LONG_AGO).contains(&ago)
     }
 
     /// The hardware address, unless it says of itself that it was drawn at random.

@@ -47,6 +47,11 @@ fn decode_mutex(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     let named = Named { worker: Some(suffix), ..Named::default() };
     let mut decoded = MUTEX.decoded(Shape::Text);
     decoded.holders.push(holding(token, named, sight.rules));
+    // A bare UUID is what many write, and anybody may call a key so.
+    if suffix.is_empty() && !sight.is_declared {
+        decoded.default_lease = None;
+        return Some((Fit::Likely, decoded));
+    }
     Some((Fit::Certain, decoded))
 }
 

@@ -1,5 +1,5 @@
 //! Redisson's RReadWriteLock: a hash with a `mode`, a field per reader and one for the writer, which may read as well.
-//! The hash's expiry is that of the longest hold; each reader has a key of its own that says how long it holds.
+//! The hash's expiry is that of the longest hold; each reader has a key for each of its holds that says how long that lasts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,12 +22,17 @@ pub static FORMAT: Format = Format {
     default_lease: Some(Duration::from_secs(30)),
     renewal: "without a lease time of its own, at a third of the lease",
     sharing: Sharing::ReadWrite,
-    companions: "`{name}:<uuid>:<thread>:rwlock_timeout:<n>` (each reader's expiry)",
+    companions: "`{name}:<uuid>:<thread>:rwlock_timeout:<n>` (the expiry of each reader's n-th hold)",
     decode,
     is_companion,
     reuses_tokens: true,
     ..PLAIN
 };
+
+/// Readers whose expiries are read; as many holders are followed.
+const MAX_READERS: usize = 64;
+/// Of a reader's holds, the first so many and the last are read.
+const MAX_HOLDS: u64 = 8;
 
 fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     let Raw::Hash(fields) = sight.raw else { return None };
@@ -61,18 +66,23 @@ fn decode(sight: &Sight<'_>) -> Option<(Fit, Decoded)> {
     Some((Fit::Certain, decoded))
 }
 
-/// The key of each reader's last hold; of many readers those that come first.
+/// The keys of the readers' holds: a reader that took the lock n times has n of them, each with an expiry of its own, and
+/// holds until the latest. First comes the last hold of each reader, then the others in turn, so that every reader has one
+/// before any has two; of many readers those that come first.
 fn companions(name: &[u8], decoded: &Decoded) -> Vec<Companion> {
     let readers = (0u16..).zip(&decoded.holders).filter(|(_, h)| h.mode == Mode::Read);
-    readers
+    let readers: Vec<_> = readers.take(MAX_READERS).collect();
+    let last = readers.iter().map(|(index, reader)| (*index, reader, reader.count));
+    let others = (1..=MAX_HOLDS).flat_map(|n| {
+        let again = readers.iter().filter(move |(_, reader)| n < reader.count);
+        again.map(move |(index, reader)| (*index, reader, n))
+    });
+    let (open, close): (&[u8], &[u8]) = if is_tagged(name) { (b"", b"") } else { (b"{", b"}") };
+    last.chain(others)
         .take(MAX_COMPANIONS)
-        .map(|(index, reader)| {
-            let (open, close): (&[u8], &[u8]) =
-                if is_tagged(name) { (b"", b"") } else { (b"{", b"}") };
-            let hold = reader.count.to_string();
-            let owner = reader.owner.token.bytes();
-            let key =
-                [open, name, close, b":", owner, b":rwlock_timeout:", hold.as_bytes()].concat();
+        .map(|(index, reader, n)| {
+            let (owner, n) = (reader.owner.token.bytes(), n.to_string());
+            let key = [open, name, close, b":", owner, b":rwlock_timeout:", n.as_bytes()].concat();
             Companion {
                 key: key.into(),
                 part: CompanionPart::Expiry,

@@ -11,7 +11,8 @@ const OPENING: &str = "# Lock formats\n\n\
     Generated from the registry in `src/format`; a test keeps it so, and `UPDATE=1 cargo test --lib reference` writes it\n\
     anew. A lock's `format` is one of these names, or `auto`: then the value, and where it says little the key, decides.\n\
     Of several formats that fit equally well the first listed gives the name, the others are said to fit too, and only\n\
-    what all of them have in common is taken for granted.\n\n\
+    what all of them have in common is taken for granted. Where key and value do not name one library for certain, those\n\
+    that fit less well are said to fit too; that any string fits `string` goes without saying.\n\n\
     *Tokens*: whether each acquire has a new one, a holder may use the same again, or always does. *Lease*: its length where nothing\n\
     else is configured. *No expiry*: what it means that the key has none; `abnormal`: if the holder dies, nobody gets\n\
     the lock; `usual`: the library's own default; `carried`: the lease ends elsewhere, inside the value or per holder.\n\

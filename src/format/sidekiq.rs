@@ -21,7 +21,7 @@ pub static UNIQUE_JOBS: Format = Format {
     renewal: "none",
     companions: "all other `uniquejobs:` keys",
     decode: decode_unique_jobs,
-    is_companion: |key| key.starts_with(PREFIX) && !key.ends_with(LOCKED),
+    is_companion: |key| after(key, PREFIX).is_some() && !key.ends_with(LOCKED),
     reuses_tokens: true,
     ..PLAIN
 };

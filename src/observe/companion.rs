@@ -93,7 +93,8 @@ pub struct CompanionRead {
     pub span: Span,
     /// The node's `TIME` near by.
     pub time: ServerTime,
-    /// What each told, in the order of [`Decoded::companions`]; what could not be read is left out.
+    /// What each told, in the order of [`Decoded::companions`]; what could not be read is left out, but for a worker's
+    /// name that is refused: without it nobody can be missed.
     pub told: Vec<(Tells, CompanionValue)>,
 }
 
@@ -102,6 +103,8 @@ pub struct CompanionRead {
 pub enum CompanionValue {
     /// There is none.
     Missing,
+    /// The server refuses to show it.
+    Refused,
     /// A number, or a count; 1 or 0 for a member that is in its set or not.
     Number(i64),
     /// Text, made printable.

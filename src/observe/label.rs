@@ -3,18 +3,21 @@
 /// Longest text that is kept, in characters; a label of a megabyte helps nobody.
 pub const MAX_CHARS: usize = 256;
 
+/// Hexadecimal digits of the hash of what was cut.
+pub const HASH: usize = 12;
+
 /// Bytes as text: invalid UTF-8, control characters and the replacement character itself become `\xNN` escapes, and what
-/// is longer than [`MAX_CHARS`] is cut and marked by an ellipsis. Everything else stays as it is, so that a key can be
-/// copied from where it is shown. Only a backslash before what would read as such an escape is written out as `\x5c`:
-/// each `\xNN` of the result is one byte, every other backslash is itself, and two different names stay different.
+/// is longer than [`MAX_CHARS`] is cut and marked by an ellipsis and a hash of all bytes: two long names that only end
+/// differently are two names. Everything else stays as it is, so that a key can be copied from where it is shown. Only a
+/// backslash before what would read as such an escape is written out as `\x5c`: each `\xNN` of the result is one byte,
+/// every other backslash is itself, and two different names stay different.
 pub fn text(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().min(MAX_CHARS));
     let mut chars = 0;
     for chunk in bytes.utf8_chunks() {
         for (at, c) in chunk.valid().char_indices() {
             if chars >= MAX_CHARS {
-                out.push('…');
-                return out;
+                return cut(out, bytes);
             }
             match c {
                 '\\' if looks_escaped(chunk.valid().get(at + 1..)) => out.push_str("\\x5c"),
@@ -30,8 +33,7 @@ pub fn text(bytes: &[u8]) -> String {
         }
         for b in chunk.invalid() {
             if chars >= MAX_CHARS {
-                out.push('…');
-                return out;
+                return cut(out, bytes);
             }
             out.push_str(&format!("\\x{b:02x}"));
             chars += 1;
@@ -47,6 +49,14 @@ fn looks_escaped(rest: Option<&str>) -> bool {
         Some([b'x', a, b, ..]) => a.is_ascii_hexdigit() && b.is_ascii_hexdigit(),
         _ => false,
     }
+}
+
+/// Text that is too long, with what tells it from others that begin like it.
+fn cut(mut out: String, whole: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    out.push('…');
+    out.extend(Sha256::digest(whole).iter().take(HASH / 2).map(|b| format!("{b:02x}")));
+    out
 }
 
 /// Characters that change how their neighbours are shown, or that cannot be seen at all.
@@ -98,6 +108,17 @@ mod tests {
         out
     }
 
+    /// A list of live workers is searched by such texts.
+    #[test]
+    fn long_names_that_end_differently_stay_different() {
+        let long = |end: &str| text(format!("{}{end}", "L".repeat(300)).as_bytes());
+        assert_eq!(long("A"), long("A"));
+        assert_ne!(long("A"), long("B"));
+        assert_ne!(text(long("A").as_bytes()), long("A"), "nobody is called like a cut one");
+        assert_eq!(long("A").chars().count(), MAX_CHARS + 1 + HASH);
+        assert_eq!(text("L".repeat(MAX_CHARS).as_bytes()).len(), MAX_CHARS);
+    }
+
     proptest! {
         /// Bytes that escapes are made of, and such as are escaped, in any order.
         #[test]
@@ -117,7 +138,7 @@ mod tests {
         fn any_bytes_become_short_printable_text(bytes: Vec<u8>) {
             let t = text(&bytes);
             prop_assert!(!t.chars().any(char::is_control));
-            prop_assert!(t.chars().count() <= MAX_CHARS * 16 + 1);
+            prop_assert!(t.chars().count() <= MAX_CHARS * 16 + 1 + HASH);
         }
 
         #[test]

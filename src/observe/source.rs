@@ -1,6 +1,7 @@
 //! What a configured source outside showed in one read: a claim, a fencing token, a count of side effects, a list of live
 //! workers. It says what was read, not what follows.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::node::FailReason;
@@ -111,10 +112,19 @@ pub struct ListRead {
 }
 
 /// A member of a list of live workers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ListMember {
     /// What tokens and holders name: a worker, a job id, a host.
     pub name: Arc<str>,
+    /// It is a job's id, which may be the token of a lock: no worker, and never shown.
+    pub is_job: bool,
     /// Seconds since the epoch on that fleet's clock when it last beat, if the registry says so. For people.
     pub beat: Option<f64>,
+}
+
+impl fmt::Debug for ListMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.is_job { "job" } else { &*self.name };
+        write!(f, "ListMember({name:?} beat {:?})", self.beat)
+    }
 }

@@ -108,6 +108,7 @@ pub(super) fn judge(
     for h in holders.iter().filter(|_| !is_missed) {
         holder(state, lock, h, now, &mut lost);
     }
+    lease_coverage::ends(lock, holders, &mut lost);
     for h in holders {
         lease_coverage::renewals(lock, h, state.rules.poll_interval, &mut lost);
     }
@@ -175,6 +176,8 @@ fn holder(
         let reason = if tenure.seat.is_missing() {
             // More workers than `max_workers`.
             BlindReason::Unsupported
+        } else if tenure.owner.is_some() && state.workers.lists.needs_name(lock) {
+            lock.beside.why_nameless()
         } else if let Some(reason) = hint::unnamed(state, lock, tenure) {
             reason
         } else {

@@ -167,7 +167,7 @@ pub const CONTROLS: &[Case] = &[
     Case {
         // In another database the same key goes through other hands; see `the_other_database`.
         name: "c19 the same name in two databases",
-        entry: "key: twice",
+        entry: "key: twice, format: redis-py",
         play: |c| {
             c.cmd(&["SET", "twice", TOKEN, "NX", "PX", "9000"]);
             repeat(c, ms(1_500), |c, _| _ = c.cmd(&["PEXPIRE", "twice", "9000"]));

@@ -61,7 +61,7 @@ pub const INCIDENTS: &[Case] = &[
     },
     Case {
         name: "6 OOM-killed under a lease of two hours",
-        entry: "key: 'lock:pay:7'",
+        entry: "key: 'lock:pay:7', format: redis-py",
         play: |c| _ = c.cmd(&["SET", "lock:pay:7", TASK, "NX", "PX", "7200000"]),
         raises: &["holder_stale"],
         shows: |m, l| {
@@ -116,7 +116,7 @@ pub const INCIDENTS: &[Case] = &[
     },
     Case {
         name: "15 its release can never succeed",
-        entry: "key: decoded, max_hold: 8s",
+        entry: "key: decoded, format: redis-py, max_hold: 8s",
         play: |c| {
             c.cmd(&["SET", "decoded", WEB, "NX"]);
             // The holder is told each time that it is no longer the owner; the next one waits.

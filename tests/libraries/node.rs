@@ -28,6 +28,7 @@ const CASES: &[Case] = &[
         name: "unnamed",
         key: "mutex:unnamed",
         format: "redis-semaphore",
+        also_fits: &["redlock", "spring-integration"],
         ..CASE
     },
     Case { case: "redlock-mutex", name: "quorum", key: "mutex:quorum", ..SUFFIXED },

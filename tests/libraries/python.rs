@@ -10,7 +10,8 @@ use super::world::{WORKER, server};
 use crate::support::{Exporter, SLACK, repository};
 
 /// Its tokens say when each was acquired.
-const REDIS_PY: Case = Case { format: "redis-py", states_time: true, ..CASE };
+const REDIS_PY: Case =
+    Case { format: "redis-py", also_fits: &["node-redlock"], states_time: true, ..CASE };
 
 /// One that its application does not renew, with an owner that the application names.
 const NAMED: Case = Case { lease_ms: LONG_MS, renews: false, named_by: NamedBy::Itself, ..CASE };
@@ -43,7 +44,7 @@ const CASES: &[Case] = &[
         name: "quorum",
         key: "redlock:quorum",
         format: "redlock",
-        also_fits: &["redlock-net", "redis-lock-rs"],
+        also_fits: &["redlock-net", "redis-lock-rs", "spring-integration"],
         ..CASE
     },
     Case {
@@ -51,6 +52,7 @@ const CASES: &[Case] = &[
         name: "beat",
         key: "redbeat::lock",
         format: "redbeat",
+        also_fits: &[],
         lease_ms: WHOLE_MS,
         ..REDIS_PY
     },

@@ -18,7 +18,7 @@ const CASES: &[Case] = &[
         name: "net",
         key: "redlock:net",
         format: "redlock",
-        also_fits: &["redlock-net", "redis-lock-rs"],
+        also_fits: &["redlock-net", "redis-lock-rs", "spring-integration"],
         ..CASE
     },
     Case {
@@ -168,6 +168,8 @@ const CASES: &[Case] = &[
         name: "group:nightly",
         key: "quartz:trigger_lock:group:nightly",
         format: "quartz",
+        also_fits: &["string"],
+        config: "holder: '^(?P<worker>driver)'",
         named_by: NamedBy::Itself,
         ..KEPT
     },

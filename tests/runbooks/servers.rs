@@ -68,7 +68,7 @@ pub fn hold_all(server: &RedisServer) {
         hold(server, name, if name == "forever" { &[] } else { &["PX", LONG] });
     }
     for number in ["1", "2", "3"] {
-        server.cmd(&["SET", &format!("lock:job:{number}"), number, "PX", LONG]);
+        server.cmd(&["SET", &format!("lock:job:{number}"), &format!("w-{number}"), "PX", LONG]);
     }
     server.cmd(&["HSET", "lock:hash", OWNER, "1"]);
     server.cmd(&["PEXPIRE", "lock:hash", LONG]);

@@ -84,3 +84,11 @@ impl Client {
         false
     }
 }
+
+/// A token as redis-py makes it at this time: a UUID of version 1, whose node is this one.
+pub fn redis_py_token(seconds: f64, node: u64) -> String {
+    // Units of 100 ns since 1582.
+    let ticks = (seconds * 1e7) as u64 + 0x01b2_1dd2_1381_4000;
+    let (low, mid, high) = (ticks & 0xffff_ffff, ticks >> 32 & 0xffff, ticks >> 48 & 0xfff);
+    format!("{low:08x}{mid:04x}1{high:03x}9304{:012x}", 0x02fc_0000_0000 + node)
+}

@@ -16,7 +16,7 @@ use super::{Answer, Group, Metrics, Sampler, free_port, request, wait_until};
 
 /// A copy of a program that can be run. A descriptor that is open for writing while another thread forks is the child's
 /// too until it runs something else, and the copy is busy for as long: `cp` has it written by a process that nobody forks.
-fn copy_program(program: &str, copy: &Path) {
+pub fn copy_program(program: &str, copy: &Path) {
     let copied = Command::new("cp").arg(program).arg(copy).status();
     assert!(copied.is_ok_and(|status| status.success()), "no copy of {program} can be made");
 }

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use super::crowd::Shown;
-use super::share::Share;
+use super::crowd::{MOST, Shown};
+use super::share::{Share, tells_ends};
 use super::unheld::WantedSince;
 use super::{Lock, Phase, ReadContext};
 use crate::derive::fresh::is_fresh;
-use crate::derive::tenure::Seen;
+use crate::derive::tenure::{Seen, Tenure};
 use crate::derive::wanted::{Effects, Weight};
+use crate::derive::words::BlindReason;
 use crate::derive::workers::Workers;
-use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Tells};
+use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Mode, Tells};
 use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 
 /// What keys beside a lock's own told last.
@@ -25,6 +26,8 @@ pub struct Beside {
     pub issued: Option<Issued>,
     /// The worker of the holder with this token.
     pub worker: Option<(Token, Arc<str>)>,
+    /// The server refuses to show the worker's name.
+    is_name_refused: bool,
     /// Since when expiries of single holders are waited for.
     pub(super) asked: Option<Mono>,
     /// The value whose holders' expiries are read beside it, and the key's own expiry.
@@ -35,6 +38,9 @@ pub struct Beside {
     pub(super) untold: Vec<Token>,
     /// Holders whose own expiry was past or missing when it was told last: the key may go on naming them.
     pub(super) over: Vec<Token>,
+    /// Holders that were told so and did not count as such before, with their hold counts, and when that was: the key was
+    /// read apart from what lies beside it, and they end only if its next read shows them with the same hold count.
+    pub(super) doubted: Option<(Vec<(Token, u64)>, Seen)>,
     /// The read before the one that shows new holders.
     pub(super) before: Option<Seen>,
     /// The library marks its holder as stalled, and that was told.
@@ -69,6 +75,16 @@ pub struct Issued {
     pub time: ServerTime,
 }
 
+impl Beside {
+    /// Why it names no worker.
+    pub fn why_nameless(&self) -> BlindReason {
+        match self.is_name_refused {
+            true => BlindReason::Permission,
+            false => BlindReason::OpaqueToken,
+        }
+    }
+}
+
 impl Lock {
     /// Takes what keys beside the lock told.
     pub fn told_beside(
@@ -79,6 +95,9 @@ impl Lock {
         fx: &mut Effects,
     ) {
         for (tells, value) in &read.told {
+            if *tells == Tells::Worker {
+                self.beside.is_name_refused = *value == CompanionValue::Refused;
+            }
             match (tells, value) {
                 (Tells::Waiters, value) => {
                     let count = number(value).unwrap_or(0);
@@ -98,7 +117,8 @@ impl Lock {
                 (Tells::Worker | Tells::HolderExpiry(_), _) => {}
             }
         }
-        let shown = self.shares_beside(read);
+        let mut shown = self.shares_beside(read);
+        self.beside.doubted = None;
         if !shown.is_empty() {
             self.beside.asked = None;
             let is_told = |h: &&Holding| shown.iter().any(|(t, _)| *t == h.owner.token);
@@ -110,11 +130,41 @@ impl Lock {
                 key: *key,
                 shares: shown.iter().filter_map(|(_, share)| share.clone()).collect(),
             });
-            let ended = shown.iter().filter(|(_, share)| share.is_none());
-            let over = ended.map(|(token, _)| token.clone()).collect();
-            let was_over = std::mem::replace(&mut self.beside.over, over);
+            let was_over = std::mem::take(&mut self.beside.over);
+            let ended = shown.iter().filter(|(_, share)| share.is_none()).map(|(t, _)| t.clone());
+            let (over, new): (Vec<_>, Vec<_>) = ended.partition(|t| was_over.contains(t));
+            shown.retain(|(token, _)| !new.contains(token));
+            (self.beside.over, self.beside.doubted) = (over, self.doubt(&new, c.seen));
             self.read_members(shown, &was_over, c, workers, fx);
         }
+    }
+
+    fn doubt(&self, tokens: &[Token], seen: Seen) -> Option<(Vec<(Token, u64)>, Seen)> {
+        let (value, _) = self.beside.awaited.as_ref()?;
+        let doubted = value.holders.iter().filter(|h| tokens.contains(&h.owner.token));
+        let doubted: Vec<_> = doubted.map(|h| (h.owner.token.clone(), h.count)).collect();
+        (!doubted.is_empty()).then_some((doubted, seen))
+    }
+
+    /// The key was read again. Who was told to be over, and neither took nor gave back a hold since, was: as of then.
+    pub(super) fn settle_doubts(
+        &mut self,
+        value: &Decoded,
+        c: &ReadContext<'_>,
+        workers: &mut Workers,
+        fx: &mut Effects,
+    ) {
+        let Some((doubted, seen)) = self.beside.doubted.take() else { return };
+        let is_same = |(token, count): &(Token, u64)| {
+            value.holders.iter().any(|h| h.owner.token == *token && h.count == *count)
+        };
+        let ended: Vec<Token> = doubted.into_iter().filter(is_same).map(|(t, _)| t).collect();
+        if ended.is_empty() {
+            return;
+        }
+        self.beside.over.extend(ended.iter().cloned());
+        let shown = ended.into_iter().map(|token| (token, None)).collect();
+        self.read_members(shown, &[], &ReadContext { seen, ..*c }, workers, fx);
     }
 
     /// Holders whose expiry is still to be read beside the key have what they had when that was read last, if the key and
@@ -142,26 +192,38 @@ impl Lock {
         if self.seen.is_none_or(|seen| read.span.sent < seen.span.done) {
             return Vec::new();
         }
-        let told = read.told.iter().filter_map(|(tells, told)| match tells {
-            Tells::HolderExpiry(i) => Some((value.holders.get(usize::from(*i))?, told)),
-            _ => None,
-        });
-        told.filter_map(|(holding, told)| {
-            let expiry = match told {
-                CompanionValue::Until(Expiry::At(e)) if *e <= read.time => None,
-                CompanionValue::Until(expiry) => Some(*expiry),
-                CompanionValue::Missing => None,
-                _ => return None,
-            };
-            let share = expiry.map(|expiry| Share {
-                holding: Some(holding.clone()),
-                value: value.clone(),
-                expiry,
-                is_own: true,
-            });
-            Some((holding.owner.token.clone(), share))
-        })
-        .collect()
+        let holders = (0u16..).zip(&value.holders);
+        holders
+            .filter_map(|(i, holding)| {
+                let own = read.told.iter().filter(|(tells, _)| *tells == Tells::HolderExpiry(i));
+                let expiry = latest(own.map(|(_, told)| told), holding.count, read.time)?;
+                let share = expiry.map(|expiry| Share {
+                    holding: Some(holding.clone()),
+                    value: value.clone(),
+                    expiry,
+                    is_own: true,
+                });
+                Some((holding.owner.token.clone(), share))
+            })
+            .collect()
+    }
+
+    /// Whether that holder's expiry stands beside the key and was not read: the key's was taken for it.
+    pub fn is_untold(&self, tenure: &Tenure) -> bool {
+        let has_own = tenure.is_own || !tells_ends(&tenure.value);
+        !has_own && tenure.mode == Mode::Read
+    }
+
+    /// The same of holders that are only counted, if there are more than are followed.
+    pub fn has_untold_beyond(&self) -> bool {
+        let Phase::Shared(crowd) = &self.phase else { return false };
+        let is_many = |v: &Arc<Decoded>| v.holders.len() > MOST && tells_ends(v);
+        crowd.beyond > 0 && self.value.as_ref().is_some_and(is_many)
+    }
+
+    /// Whether the expiry of any single holder was ever read beside the key.
+    pub fn was_told_ends(&self) -> bool {
+        self.beside.told.is_some()
     }
 
     /// The name is that of the owner if the owner is still the same at the next read.
@@ -195,6 +257,30 @@ impl Lock {
         let recent = |w: &Waiters| is_fresh(Some(w.span.done), now, poll);
         self.beside.waiters.filter(recent).or(self.waiters_inside.filter(recent)).map(|w| w.count)
     }
+}
+
+/// Until when somebody holds who took the lock `holds` times: until the last of these ends. Inner `None` if all of them are
+/// over, outer if that is not known of all.
+fn latest<'a>(
+    told: impl Iterator<Item = &'a CompanionValue>,
+    holds: u64,
+    now: ServerTime,
+) -> Option<Option<Expiry>> {
+    let mut over = 0;
+    let mut last = None;
+    for value in told {
+        match (value, last) {
+            (CompanionValue::Until(Expiry::At(e)), _) if *e <= now => over += 1,
+            (CompanionValue::Missing, _) => over += 1,
+            (CompanionValue::Until(Expiry::At(e)), Some(Expiry::At(known))) => {
+                last = Some(Expiry::At(known.max(*e)));
+            }
+            (CompanionValue::Until(Expiry::Never), _) => last = Some(Expiry::Never),
+            (CompanionValue::Until(expiry), None) => last = Some(*expiry),
+            _ => {}
+        }
+    }
+    if last.is_some() || over >= holds { Some(last) } else { None }
 }
 
 /// The same to what a server below 7.0 tells.

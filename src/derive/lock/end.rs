@@ -180,6 +180,7 @@ impl Lock {
             ends_by_expiry: self.rules.ends_by_expiry.unwrap_or(tenure.value.ends_by_expiry),
             liveness: liveness.0,
             held,
+            is_cut: tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros,
             largest: tenure.largest,
             is_shared: self.raised.is_some(),
             has_returned: false,
@@ -225,7 +226,7 @@ impl Lock {
         self.counts.ends[evidence as usize] += 1;
         self.previous = Some((end.worker.clone(), evidence));
         let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
-        if !evidence.is_cut_short() {
+        if end.tells_hold(evidence) {
             self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);
         }
         let ran_out = matches!(evidence, Evidence::Lapsed | Evidence::ClockStep);

@@ -31,6 +31,9 @@ impl Lock {
             return;
         }
         let is_broken = self.is_broken(c);
+        if is_broken || !matches!(found, Found::Present { .. }) {
+            self.beside.doubted = None;
+        }
         self.unreadable = None;
         self.compare_replicas(found, c);
         self.count_waiters(found, c);
@@ -73,6 +76,7 @@ impl Lock {
     ) {
         if is_shared(value) {
             self.is_ownerless = false;
+            self.settle_doubts(value, c, workers, fx);
             let mut shown = self.all_shares(value, key, c);
             self.as_told_before(&mut shown, value, key, c.seen.time);
             self.read_crowd(shown, is_broken, c, workers, fx);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::crowd::Shown;
 use super::{Lock, Phase, ReadContext};
-use crate::observe::lock::{Companion, Decoded, Holding, Mode, Sharing, Tells};
+use crate::observe::lock::{Decoded, Holding, Mode, Sharing, Tells};
 use crate::observe::{Expiry, Owner, ServerTime, Token};
 
 /// What one holder has of a lock in one read.
@@ -46,6 +46,11 @@ pub(super) fn is_shared(value: &Decoded) -> bool {
     value.sharing != Sharing::Exclusive
 }
 
+/// Whether keys beside the lock tell until when single holders hold.
+pub(super) fn tells_ends(value: &Decoded) -> bool {
+    value.companions.iter().any(|c| matches!(c.tells, Tells::HolderExpiry(_)))
+}
+
 /// Whether a holder's own expiry, if it has one, is ahead.
 fn is_ahead(until: Option<ServerTime>, now: ServerTime) -> bool {
     until.is_none_or(|until| until > now)
@@ -61,24 +66,21 @@ impl Lock {
         c: &ReadContext<'_>,
     ) -> Vec<Shown> {
         let now = c.seen.span.done;
-        let expiries = |c: &&Companion| matches!(c.tells, Tells::HolderExpiry(_));
-        let is_beside = |i: usize| {
-            let mut all = value.companions.iter().filter(expiries);
-            all.any(|c| c.tells == Tells::HolderExpiry(u16::try_from(i).unwrap_or(u16::MAX)))
-        };
+        let has_beside = tells_ends(value);
         let mut is_late = false;
-        if value.companions.iter().any(|c| expiries(&c)) {
+        if has_beside {
             let asked = *self.beside.asked.get_or_insert(now);
             is_late = now.since(asked) > c.poll * 3 / 2;
             self.beside.awaited = Some((value.clone(), key));
         }
         let ends = self.own_ends(value, key);
         let own = value.holders.iter().zip(ends);
-        let live = own.enumerate().filter(|(_, (_, until))| is_ahead(*until, c.seen.time));
-        live.map(|(i, (holding, until))| {
+        let live = own.filter(|(_, until)| is_ahead(*until, c.seen.time));
+        live.map(|(holding, until)| {
             let token = holding.owner.token.clone();
             let is_untold = is_late || self.beside.untold.contains(&token);
-            if until.is_none() && is_beside(i) && !is_untold {
+            let is_beside = has_beside && matches!(holding.mode, Mode::Read);
+            if until.is_none() && is_beside && !is_untold {
                 return (token, None);
             }
             // A writer is alone, and the key's expiry its own.

@@ -56,7 +56,7 @@ impl Store {
                 if lock.rules.pooled {
                     let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
                     let pool = self.pools.entry(pool_of(&lock.rules)).or_default();
-                    if !evidence.is_cut_short() {
+                    if end.tells_hold(evidence) {
                         pool.holds.learn(end.held, own_end, facts.span.done);
                     }
                     pool.leases.learn(end.largest);

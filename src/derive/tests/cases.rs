@@ -8,10 +8,13 @@ use super::sim::Sim;
 use crate::config::{LiveList, LockRules, Preset};
 use crate::derive::Signal;
 use crate::format::{Raw, decode};
-use crate::observe::Observation;
 use crate::observe::lock::Tells;
 use crate::observe::source::{ListMember, ListRead};
 use crate::observe::worker::ProcessSeen;
+use crate::observe::{Observation, ServerTime};
+
+/// When the tokens of the cases were made, whose servers have invented times.
+const TOKENS_MADE: ServerTime = ServerTime(1_795_958_100_000_000);
 
 pub const GONE: ProcessSeen = ProcessSeen::Gone { named_here: false };
 /// Random UUIDs.
@@ -80,7 +83,7 @@ impl Sim {
 
     /// Any value.
     pub fn put(&mut self, key: &str, raw: Raw<'_>, lease_ms: Option<i64>) {
-        let value = decode(key.as_bytes(), raw, self.rules());
+        let value = decode(key.as_bytes(), raw, self.rules(), TOKENS_MADE);
         let until = lease_ms.map(|l| self.server_ms() + l);
         // As the poller does: the same bytes are the same value.
         match &mut self.shows {
@@ -130,7 +133,8 @@ impl Sim {
     pub fn listed_for(&mut self, seconds: u64, names: &[&str]) {
         for _ in 0..seconds / 10 {
             self.advance(9_500);
-            let member = |name: &&str| ListMember { name: (*name).into(), beat: None };
+            let member =
+                |name: &&str| ListMember { name: (*name).into(), is_job: false, beat: None };
             let members = Ok(names.iter().map(member).collect());
             let (list, span) = ("jobs".into(), self.span());
             self.step(Observation::List(Box::new(ListRead { list, span, members })));

@@ -44,7 +44,7 @@ fn readers(tokens: &[&str]) -> Decoded {
 }
 
 /// The same with an expiry of each beside the key.
-fn readers_beside(tokens: &[&str]) -> Decoded {
+pub(super) fn readers_beside(tokens: &[&str]) -> Decoded {
     let companion = |i: usize| Companion {
         key: Arc::from(format!("rwlock_timeout:{i}").as_bytes()),
         part: CompanionPart::Expiry,
@@ -53,7 +53,7 @@ fn readers_beside(tokens: &[&str]) -> Decoded {
     Decoded { companions: (0..tokens.len()).map(companion).collect(), ..readers(tokens) }
 }
 
-fn until(ms: i64) -> CompanionValue {
+pub(super) fn until(ms: i64) -> CompanionValue {
     CompanionValue::Until(Expiry::At(ServerTime::from_ms(ms)))
 }
 

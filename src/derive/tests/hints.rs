@@ -42,7 +42,8 @@ fn listed(preset: Preset) -> Sim {
 }
 
 fn tell(s: &mut Sim, names: &[&str]) {
-    let members = names.iter().map(|n| ListMember { name: (*n).into(), beat: None }).collect();
+    let members =
+        names.iter().map(|n| ListMember { name: (*n).into(), beat: None, is_job: false }).collect();
     let (list, span) = ("fleet".into(), s.span());
     s.step(Observation::List(Box::new(ListRead { list, span, members: Ok(members) })));
 }

@@ -7,7 +7,7 @@ use super::sim::{Sim, held_by, holding, rules, running};
 use crate::config::{LiveList, LockRules, Preset};
 use crate::derive::{BlindReason, Liveness, LivenessSource, Signal};
 use crate::observe::Observation;
-use crate::observe::lock::{Decoded, Mode, Shape, Sharing};
+use crate::observe::lock::{CompanionValue, Decoded, Mode, Shape, Sharing, Tells};
 use crate::observe::node::FailReason;
 use crate::observe::source::{ListMember, ListRead, SourceFailed};
 use crate::view::{Aspect, Instant, View};
@@ -35,9 +35,10 @@ fn world(rules: LockRules, preset: Preset) -> Sim {
 
 fn read(s: &mut Sim, names: Result<&[&str], FailReason>) {
     let members = match names {
-        Ok(names) => {
-            Ok(names.iter().map(|n| ListMember { name: (*n).into(), beat: None }).collect())
-        }
+        Ok(names) => Ok(names
+            .iter()
+            .map(|n| ListMember { name: (*n).into(), is_job: false, beat: None })
+            .collect()),
         Err(reason) => Err(SourceFailed { reason, detail: "no".into() }),
     };
     let (list, span) = ("fleet".into(), s.span());
@@ -163,4 +164,39 @@ fn who_a_list_names_is_a_worker_and_lives_by_it() {
     assert!(!alive && lost.is_some_and(|l| l >= 60.0), "{lost:?}");
     pass(&mut s, "", 100, Err(FailReason::Timeout));
     assert_eq!(source(&s, "w2"), None, "not known while the list is not read");
+}
+
+/// The id of a job is the token of its lock, and no worker's name, whatever a group's pattern fits.
+#[test]
+fn a_job_that_a_list_names_is_never_a_worker() {
+    let mut s = world(listed(), Preset::Sidekiq);
+    let jobs = ["web:1:aa", "0123456789abcdef01234567"];
+    let members = jobs.map(|n| ListMember { name: n.into(), is_job: n != jobs[0], beat: None });
+    let (list, span) = ("fleet".into(), s.span());
+    let read = ListRead { list, span, members: Ok(members.into()) };
+    s.step(Observation::List(Box::new(read)));
+    let names: Vec<_> = s.state.workers.by_name.keys().map(|n| n.to_string()).collect();
+    assert_eq!(names, [jobs[0]]);
+}
+
+/// A worker of BullMQ is named beside its lock or not at all: one without a name is not missing from a list of names.
+#[test]
+fn a_worker_without_a_name_is_not_missing_and_coverage_says_why_it_has_none() {
+    let mut s = world(LockRules { holder: None, ..rules() }, Preset::BullMq { queue: "m".into() });
+    let locks = s.state.stores.values_mut().flat_map(|s| s.locks.values_mut());
+    locks.for_each(|lock| lock.key_text = "bull:m:1:lock".into());
+    let until = s.server_ms() + 10_000_000;
+    s.show(Decoded { format: "bullmq", ..held_by("u1") }, Some(until));
+    let blind = |s: &Sim, reason| s.lock().coverage_lost.contains(&(Aspect::Holder, reason));
+    pass(&mut s, "", 120, Ok(&["w2"]));
+    assert_eq!(state(&s), (Some(Liveness::Unknown), None, None));
+    assert!(blind(&s, BlindReason::OpaqueToken), "{:?}", s.lock());
+    s.beside = vec![(Tells::Worker, CompanionValue::Refused)];
+    pass(&mut s, "", 20, Ok(&["w2"]));
+    assert_eq!(state(&s), (Some(Liveness::Unknown), None, None));
+    assert!(blind(&s, BlindReason::Permission) && !blind(&s, BlindReason::OpaqueToken));
+    // By its name it is judged.
+    s.beside = vec![(Tells::Worker, CompanionValue::Text("w1".into()))];
+    pass(&mut s, "", 100, Ok(&["w2"]));
+    assert_eq!(state(&s), (Some(Liveness::Unlisted), Some(true), Some(false)));
 }

@@ -18,6 +18,7 @@ mod groups;
 mod hints;
 mod listed;
 mod liveness;
+mod readers;
 mod renewal;
 mod review;
 mod sim;

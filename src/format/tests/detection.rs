@@ -81,7 +81,7 @@ proptest! {
         let name = REGISTRY[n].name;
         let rules = [auto(), if name == "string" { auto() } else { declared(name) }];
         for (v, rules) in [i.to_string(), f.to_string()].iter().zip([&rules[0], &rules[1]]) {
-            let d = decode(&key, Raw::String { bytes: v.as_bytes(), full_len: v.len() }, rules);
+            let d = decode(&key, Raw::String { bytes: v.as_bytes(), full_len: v.len() }, rules, NOW);
             prop_assert_eq!((d.shape, d.holders.len()), (Shape::Number, 0), "{}", v);
         }
     }
@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn json_that_nobody_declared_is_no_owner(key in key(), a in "[a-z]{1,8}", b in "[a-z0-9-]{0,36}") {
         let value = format!(r#"{{"{a}": "{b}", "holder": "{b}"}}"#);
-        let d = decode(&key, Raw::String { bytes: value.as_bytes(), full_len: value.len() }, &auto());
+        let d = decode(&key, Raw::String { bytes: value.as_bytes(), full_len: value.len() }, &auto(), NOW);
         prop_assert_eq!(d.holders.len(), usize::from(d.format.starts_with("laravel-") && d.shape != Shape::Json));
     }
 
@@ -122,7 +122,7 @@ fn a_declared_format_on_a_strange_value_has_nobody() {
                 Raw::Unread(Shape::List),
             ];
             for raw in raws {
-                let d = decode(b"k", raw, &rules);
+                let d = decode(b"k", raw, &rules, NOW);
                 assert_eq!(d.format, format.name);
                 let is_text = matches!(raw, Raw::String { .. }) && takes_text;
                 assert!(is_text || d.holders.is_empty(), "{} {value:?}", format.name);
@@ -133,7 +133,7 @@ fn a_declared_format_on_a_strange_value_has_nobody() {
 
 #[test]
 fn unread_types_have_a_shape_and_nobody() {
-    let d = decode(b"k", Raw::Unread(Shape::List), &auto());
+    let d = decode(b"k", Raw::Unread(Shape::List), &auto(), NOW);
     assert_eq!((d.shape, d.format, d.holders.len()), (Shape::List, "unknown", 0));
 }
 

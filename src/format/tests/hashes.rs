@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::observe::ServerTime;
-use crate::observe::lock::{CompanionPart, Endless, Mode, Shape, Sharing, Tells};
+use crate::observe::lock::{Companion, CompanionPart, Endless, Mode, Shape, Sharing, Tells};
 
 #[test]
 fn redisson_owners_and_their_counts() {
@@ -64,8 +64,8 @@ fn readers_hold_until_their_own_keys_end() {
     );
     assert_eq!(tokens(&d), [b.clone(), a.clone()]);
     assert!(d.holders.iter().all(|h| h.mode == Mode::Read));
-    let keys = [format!("{{rw}}:{b}:rwlock_timeout:2"), format!("{{rw}}:{a}:rwlock_timeout:1")];
-    assert_eq!(beside(&d), keys);
+    let key = |who: &str, n: u64| format!("{{rw}}:{who}:rwlock_timeout:{n}");
+    assert_eq!(beside(&d), [key(&b, 2), key(&a, 1), key(&b, 1)]);
     let told: Vec<_> = d.companions.iter().map(|c| (c.part.clone(), c.tells)).collect();
     assert_eq!(told[1], (CompanionPart::Expiry, Tells::HolderExpiry(1)));
     let tagged = hash("{x}rw", &[("mode", "read"), (&a, "1")], &auto());
@@ -104,12 +104,27 @@ fn a_writer_that_reads_is_one_holder() {
 }
 
 #[test]
-fn many_readers_have_few_companions() {
-    let fields: Vec<(String, &str)> = (0..60).map(|i| (format!("{OTHER}:{i}"), "1")).collect();
-    let mut all: Vec<(&str, &str)> = fields.iter().map(|(f, v)| (f.as_str(), *v)).collect();
-    all.push(("mode", "read"));
-    let d = hash("rw", &all, &auto());
-    assert_eq!((d.holders.len(), d.companions.len()), (60, MAX_COMPANIONS));
+fn of_many_readers_and_many_holds_a_bounded_number_is_read() {
+    let readers = |count: usize, holds: &str| {
+        let fields: Vec<_> = (0..count).map(|i| format!("{OTHER}:{i}")).collect();
+        let mut all: Vec<(&str, &str)> = fields.iter().map(|f| (f.as_str(), holds)).collect();
+        all.push(("mode", "read"));
+        hash("rw", &all, &auto())
+    };
+    let of = |d: &Decoded, i: u16| {
+        let own = d.companions.iter().filter(|c| c.tells == Tells::HolderExpiry(i));
+        let number =
+            |c: &Companion| String::from_utf8_lossy(&c.key).rsplit(':').next().map(str::to_owned);
+        own.filter_map(number).collect::<Vec<_>>()
+    };
+    let d = readers(60, "1");
+    assert_eq!((d.holders.len(), d.companions.len()), (60, 60));
+    let d = readers(100, "1");
+    assert_eq!((d.holders.len(), d.companions.len()), (100, 64));
+    let d = readers(1, "20");
+    assert_eq!(of(&d, 0), ["20", "1", "2", "3", "4", "5", "6", "7", "8"]);
+    let d = readers(64, "18446744073709551615");
+    assert_eq!((d.companions.len(), of(&d, 63).len()), (MAX_COMPANIONS, 2), "each has its turn");
 }
 
 #[test]

@@ -74,10 +74,19 @@ fn sidekiq_unique_jobs_8_has_times_and_9_has_documents() {
 
 #[test]
 fn what_sidekiq_unique_jobs_keeps_beside_is_no_lock() {
-    for key in ["uniquejobs:1:QUEUED", "uniquejobs:digests", "uniquejobs:1", "uniquejobs:1:INFO"] {
+    for key in [
+        "uniquejobs:1:QUEUED",
+        "uniquejobs:digests",
+        "uniquejobs:1",
+        "uniquejobs:1:INFO",
+        "app:uniquejobs:1",
+        "app:uniquejobs:1:RUN",
+        "app:uniquejobs:1:QUEUED",
+    ] {
         assert!(is_companion(key.as_bytes()), "{key}");
     }
     assert!(!is_companion(b"uniquejobs:1:LOCKED") && !is_companion(b"uniquejobs:1:RUN:LOCKED"));
+    assert!(!is_companion(b"app:uniquejobs:1:LOCKED") && !is_companion(b"myuniquejobs:1"));
 }
 
 #[test]

@@ -44,9 +44,29 @@ fn quartz_locks_its_scheduler_and_its_triggers() {
     assert_eq!((d.format, d.also_fits), ("string", vec!["redlock", "quartz"]));
     let d = string("quartz:trigger_lock:group:name", "host1-1795958041090", &auto());
     assert_eq!((d.format, d.tokens), ("quartz", TokenKind::Reusable));
+    assert_eq!(d.also_fits, ["string"]);
     assert_eq!(d.default_lease, Some(Duration::from_secs(600)));
     assert_eq!(who(&d).0, Some("host1-1795958041090"));
     assert!(string("trigger_lock:g:n", "1795958041090", &auto()).holders.is_empty());
+    // What is no instance id may be a token, and under such a key of anybody's own it is never a name.
+    for (key, token) in [
+        ("trigger_lock:g:n", "SuperSecretToken-1"),
+        ("app:trigger_lock:g:n", UUID),
+        ("trigger_lock:g:n", "86bb5074ebf111f1930402fc00000001"),
+        ("trigger_lock:g:n", "a9f86d081884c7d659a1795958041090"),
+        ("trigger_lock:g:n", "x7Kq2LmZ9aBcD4eF1795958041090"),
+        ("trigger_lock:nightly", "host11795958041090"),
+        ("my_trigger_lock:g:n", "host11795958041090"),
+    ] {
+        let d = string(key, token, &auto());
+        assert_ne!(d.format, "quartz", "{key} {token}");
+        assert_eq!((who(&d).0, d.default_lease), (None, None), "{key} {token}");
+        let d = string(key, token, &declared("quartz"));
+        assert!(d.holders.iter().all(|h| token.starts_with("host1") || h.owner.worker.is_none()));
+    }
+    assert!(string("app:trigger_lock:g:n", UUID, &auto()).also_fits.contains(&"redlock"));
+    let d = string("trigger_lock:g:n", "scheduler-1", &declared("quartz"));
+    assert_eq!((d.default_lease, who(&d).0), (Some(Duration::from_secs(600)), None));
     let d = string("lock", UUID, &declared("quartz"));
     assert_eq!((d.default_lease, d.holders.len()), (Some(Duration::from_secs(30)), 1));
 }

@@ -23,6 +23,9 @@ const BASE64_18: &str = "q3JvZ+Yw0a7LkT9uXc2hVb5N";
 const BASE64_16: &str = "q3JvZ+Yw0a7LkT9uXc2hVg==";
 const BASE64_32: &str = "q3JvZ+Yw0a7LkT9uXc2hVb5Nq3JvZ+Yw0a7LkT9uXc0=";
 
+/// The server's time, a minute after what the tokens here say.
+const NOW: ServerTime = ServerTime(1_795_958_100_000_000);
+
 /// Nothing is configured.
 fn auto() -> LockRules {
     LockRules::default()
@@ -41,22 +44,22 @@ fn pattern(pattern: &str) -> LockRules {
 
 fn string(key: &str, value: impl AsRef<[u8]>, rules: &LockRules) -> Decoded {
     let bytes = value.as_ref();
-    decode(key.as_bytes(), Raw::String { bytes, full_len: bytes.len() }, rules)
+    decode(key.as_bytes(), Raw::String { bytes, full_len: bytes.len() }, rules, NOW)
 }
 
 fn hash(key: &str, fields: &[(&str, &str)], rules: &LockRules) -> Decoded {
     let fields: Vec<(&[u8], &[u8])> =
         fields.iter().map(|(f, v)| (f.as_bytes(), v.as_bytes())).collect();
-    decode(key.as_bytes(), Raw::Hash(&fields), rules)
+    decode(key.as_bytes(), Raw::Hash(&fields), rules, NOW)
 }
 
 fn zset(key: &str, members: &[(&[u8], f64)], rules: &LockRules) -> Decoded {
-    decode(key.as_bytes(), Raw::Zset(members), rules)
+    decode(key.as_bytes(), Raw::Zset(members), rules, NOW)
 }
 
 fn set(key: &str, members: &[&str]) -> Decoded {
     let members: Vec<&[u8]> = members.iter().map(|m| m.as_bytes()).collect();
-    decode(key.as_bytes(), Raw::Set(&members), &auto())
+    decode(key.as_bytes(), Raw::Set(&members), &auto(), NOW)
 }
 
 /// A string's format, where nothing is configured.

@@ -14,7 +14,27 @@ fn a_redis_py_token_has_its_time_and_its_host_inside() {
     let taken_at = d.holders[0].taken_at.unwrap();
     assert!((taken_at - 1_795_955_800.526).abs() < 0.001, "{taken_at}");
     assert_eq!((d.default_lease, d.always_renews, d.endless), (None, None, Endless::Abnormal));
+    assert_eq!(d.also_fits, ["node-redlock"]);
     assert_eq!(named(":1:job", UUID1), "redis-py", "django-redis");
+}
+
+/// node-redlock draws 32 hexadecimal digits at random, and 1 in 64 of them look like a UUID of version 1.
+#[test]
+fn a_time_at_which_no_lock_of_now_was_taken_is_a_random_number() {
+    let at = |now_s: i64| {
+        let raw = Raw::String { bytes: UUID1.as_bytes(), full_len: UUID1.len() };
+        decode(b"job", raw, &auto(), ServerTime(now_s * 1_000_000))
+    };
+    let made = 1_795_955_801;
+    for now in [made - 60, made, made + 399 * 86_400] {
+        assert_eq!((at(now).format, at(now).tokens), ("redis-py", TokenKind::PerAcquire), "{now}");
+    }
+    for now in [0, made - 15 * 31_556_952, made - 62, made + 401 * 86_400, made * 2] {
+        let d = at(now);
+        assert_eq!((d.format, d.tokens), ("string", TokenKind::Reusable), "{now}");
+        assert_eq!(d.also_fits, ["redis-py", "node-redlock"]);
+        assert_eq!((who(&d), d.holders[0].taken_at), ((None, None, None), None));
+    }
 }
 
 #[test]
@@ -60,6 +80,7 @@ fn redbeat_is_known_by_its_key() {
 fn python_redis_lock_needs_its_key() {
     let d = string("lock:job", BASE64_18, &auto());
     assert_eq!((d.format, d.tokens), ("python-redis-lock", TokenKind::Reusable));
+    assert!(d.also_fits.is_empty(), "but `string`, which every string fits");
     assert_eq!(named("app:lock:job", BASE64_18), "python-redis-lock", "a client's own prefix");
     assert_eq!(named("job", BASE64_18), "string");
     assert_eq!(named("lock:job", "507f1f77bcf86cd799439011"), "string", "another library's id");
@@ -86,7 +107,7 @@ fn a_bare_uuid_may_be_anybodys() {
 fn three_libraries_write_the_same_under_redlock() {
     let d = string("redlock:job", UUID, &auto());
     assert_eq!((d.format, d.tokens), ("redlock", TokenKind::Reusable));
-    assert_eq!(d.also_fits, ["redlock-net", "redis-lock-rs"]);
+    assert_eq!(d.also_fits, ["redlock-net", "redis-lock-rs", "spring-integration"]);
     assert_eq!((d.default_lease, d.always_renews, d.holders.len()), (None, None, 1));
     let d = string("redlock:job", UUID, &declared("redlock-net"));
     assert_eq!((d.tokens, d.always_renews), (TokenKind::PerAcquire, Some(0.5)));

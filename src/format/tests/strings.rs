@@ -30,7 +30,7 @@ fn binary_is_an_owner_and_a_cut_character_is_not_binary() {
     let d = string("k", b"\x00\xff\x01token", &auto());
     assert_eq!((d.shape, d.tokens, d.holders.len()), (Shape::Binary, TokenKind::Reusable, 1));
     let cut = "wörker-ü".as_bytes().split_last().unwrap().1;
-    let d = decode(b"k", Raw::String { bytes: cut, full_len: 900 }, &auto());
+    let d = decode(b"k", Raw::String { bytes: cut, full_len: 900 }, &auto(), NOW);
     assert_eq!((d.shape, d.format, d.holders.len()), (Shape::Text, "string", 1));
 }
 
@@ -96,5 +96,5 @@ fn a_pointer_says_where_json_names_its_owner() {
 fn a_document_that_was_cut_names_nobody() {
     let rules = LockRules { owner_json: Some("/a".to_owned()), ..LockRules::default() };
     let raw = Raw::String { bytes: br#"{"a":"b"}"#, full_len: 900 };
-    assert!(decode(b"k", raw, &rules).holders.is_empty());
+    assert!(decode(b"k", raw, &rules, NOW).holders.is_empty());
 }

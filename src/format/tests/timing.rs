@@ -23,9 +23,9 @@ fn of_common_values() {
     let values = ["worker-7:host-1:4711", UUID, BASE64_16, "86bb5074ebf111f1930402fc00000001"];
     for value in values {
         let raw = Raw::String { bytes: value.as_bytes(), full_len: value.len() };
-        let string = Sight { key, raw, rules: &auto(), is_declared: false };
+        let string = Sight { key, raw, rules: &auto(), now: NOW, is_declared: false };
         let alone = cost(|| drop(std::hint::black_box((string::FORMAT.decode)(&string))));
-        let all = cost(|| drop(std::hint::black_box(decode(key, raw, &auto()))));
+        let all = cost(|| drop(std::hint::black_box(decode(key, raw, &auto(), NOW))));
         println!(
             "{value}: {all} ns, {:.2} of `string` alone ({alone} ns)",
             all as f64 / alone as f64
@@ -33,7 +33,7 @@ fn of_common_values() {
     }
     let fields: Vec<String> = (0..64).map(|i| format!("{OTHER}:{i}")).collect();
     let fields: Vec<(&[u8], &[u8])> = fields.iter().map(|f| (f.as_bytes(), &b"1"[..])).collect();
-    let hash = cost(|| drop(std::hint::black_box(decode(key, Raw::Hash(&fields), &auto()))));
+    let hash = cost(|| drop(std::hint::black_box(decode(key, Raw::Hash(&fields), &auto(), NOW))));
     let companion = cost(|| assert!(!std::hint::black_box(is_companion(key))));
     println!("64 owners: {hash} ns; is_companion: {companion} ns");
     assert!(hash < 1_000_000, "{hash} ns for 64 owners");

@@ -81,7 +81,8 @@ pub fn hsperfdata(bytes: &[u8]) {
 
 /// Text as it may be printed.
 fn is_text(text: &str) -> bool {
-    text.chars().count() <= label::MAX_CHARS + 1 && !text.chars().any(char::is_control)
+    text.chars().count() <= label::MAX_CHARS + 1 + label::HASH
+        && !text.chars().any(char::is_control)
 }
 
 /// The files of cgroups, and the texts by which they are found.

@@ -4,6 +4,7 @@
 use redis::Value;
 
 use crate::config::LockRules;
+use crate::observe::ServerTime;
 use crate::poll::redis::batch::Form;
 use crate::poll::redis::codec::{Item, Scanner, Walk};
 use crate::poll::redis::collection;
@@ -56,7 +57,7 @@ fn collections(frame: &[u8]) {
         if count > 64 {
             continue;
         }
-        let decoded = opened.decode(b"lock", &LockRules::default());
+        let decoded = opened.decode(b"lock", &LockRules::default(), ServerTime(0));
         assert!(decoded.holders.len() <= count, "{} of {count}", decoded.holders.len());
         assert!(decoded.holders.iter().all(|h| h.owner.token.bytes().len() <= frame.len()));
     }

@@ -5,8 +5,8 @@ use super::batch::Form;
 use super::codec::{Item, Walk};
 use crate::config::LockRules;
 use crate::format::{self, Raw};
-use crate::observe::Decoded;
 use crate::observe::lock::Shape;
+use crate::observe::{Decoded, ServerTime};
 
 /// A value that was opened.
 pub enum Opened<'a> {
@@ -65,13 +65,13 @@ pub fn open(form: Form, reply: &[u8]) -> Option<Opened<'_>> {
 
 impl Opened<'_> {
     /// What it means as a lock.
-    pub fn decode(&self, key: &[u8], rules: &LockRules) -> Decoded {
+    pub fn decode(&self, key: &[u8], rules: &LockRules, now: ServerTime) -> Decoded {
         let raw = match self {
             Opened::Hash(fields) => Raw::Hash(fields),
             Opened::Zset(members) => Raw::Zset(members),
             Opened::Set(members) => Raw::Set(members),
         };
-        format::decode(key, raw, rules)
+        format::decode(key, raw, rules, now)
     }
 }
 

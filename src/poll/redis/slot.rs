@@ -224,21 +224,21 @@ impl Slot {
         let form = if form == Form::Long { Form::Text } else { form };
         let raw = Raw::String { bytes, full_len };
         self.present(form, bytes, full_len, expiry, stamp, |w| {
-            Some(format::decode(&w.key, raw, &w.rules))
+            Some(format::decode(&w.key, raw, &w.rules, stamp.time))
         })
     }
 
     fn opaque(&mut self, kind: &[u8], shape: Shape, expiry: i64, stamp: Stamp) -> Option<Found> {
         let raw = Raw::Unread(shape);
         self.present(Form::Opaque, kind, 0, expiry, stamp, |w| {
-            Some(format::decode(&w.key, raw, &w.rules))
+            Some(format::decode(&w.key, raw, &w.rules, stamp.time))
         })
     }
 
     /// `raw` is the whole reply, in which the elements of an unchanged small value keep their order.
     fn collection(&mut self, form: Form, raw: &[u8], expiry: i64, stamp: Stamp) -> Option<Found> {
         self.present(form, raw, 0, expiry, stamp, |w| {
-            Some(collection::open(form, raw)?.decode(&w.key, &w.rules))
+            Some(collection::open(form, raw)?.decode(&w.key, &w.rules, stamp.time))
         })
     }
 

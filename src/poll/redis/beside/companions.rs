@@ -10,8 +10,9 @@ use super::LOOKED_AT;
 use super::ask::{self, Answer, Lack};
 use super::refusals::{Kind, Refusals, Refused};
 use crate::clock;
+use crate::format::MAX_COMPANIONS;
 use crate::observe::lock::{Companion, CompanionPart, CompanionRead, CompanionValue, Tells};
-use crate::observe::{Decoded, KeyId, Mono, Span, StoreId};
+use crate::observe::{Decoded, KeyId, Mono, ServerTime, Span, StoreId};
 use crate::poll::redis::ability::{Abilities, Ability};
 use crate::poll::redis::conn::Conn;
 use crate::poll::redis::facts;
@@ -22,8 +23,8 @@ use crate::poll::redis::sweep::Sweeper;
 
 /// Companions of one round.
 pub const PER_ROUND: usize = 2000;
-/// Companions of one lock.
-pub const PER_LOCK: usize = 16;
+/// Companions of one lock: all that a format gives.
+pub const PER_LOCK: usize = MAX_COMPANIONS;
 /// Companions of one pipeline, and at most those of one lock more.
 const PER_STEP: usize = 100;
 
@@ -79,14 +80,16 @@ impl Companions {
         (store, now_ms): (StoreId, i64),
     ) -> Result<Vec<CompanionRead>, Failure> {
         let absolute = abilities.of("pexpiretime") == Ability::Works;
-        let asked = self.gather(sweeper, abilities, absolute);
+        let mut unnamed = Vec::new();
+        let asked = self.gather(sweeper, abilities, absolute, &mut unnamed);
+        let unnamed = refused_names(store, unnamed, ServerTime::from_ms(now_ms));
         let mut request = Vec::new();
         pack::command(&mut request, &["TIME"]);
         for companion in asked.iter().filter_map(Question::companion) {
             ask::pack(&mut request, companion, absolute, now_ms);
         }
         if asked.is_empty() {
-            return Ok(Vec::new());
+            return Ok(unnamed);
         }
         let mut span = conn.exchange(&request, asked.len() + 1).await?;
         let time = facts::time(&mut conn.walk(0))?;
@@ -117,6 +120,7 @@ impl Companions {
                 }
             }
         }
+        reads.extend(unnamed);
         Ok(reads)
     }
 
@@ -126,6 +130,7 @@ impl Companions {
         sweeper: &Sweeper,
         abilities: &Abilities,
         absolute: bool,
+        unnamed: &mut Vec<KeyId>,
     ) -> Vec<Question> {
         let now = clock::mono();
         let mut asked = Vec::new();
@@ -140,20 +145,28 @@ impl Companions {
                 continue;
             };
             let Some((decoded, is_held)) = slot.last() else { continue };
-            let wanted = |c: &Companion| {
-                (is_held || c.tells == Tells::Waiters)
-                    && abilities.worth_trying(ask::command(&c.part, absolute))
+            let is_open = |c: &Companion| {
+                abilities.worth_trying(ask::command(&c.part, absolute))
                     && !self.leaves_alone(slot, Kind::of(decoded.format, c.tells), now)
             };
+            let wanted = |c: &Companion| (is_held || c.tells == Tells::Waiters) && is_open(c);
+            let is_shut = |c: &Companion| c.tells == Tells::Worker && !is_open(c);
+            let is_unnamed = is_held && decoded.companions.iter().any(is_shut);
             let wanted = (0..).zip(&decoded.companions).filter(|(_, c)| wanted(c));
-            let before = asked.len();
-            asked.extend(wanted.take(PER_LOCK.min(self.left)).map(|(index, _)| Question {
-                place,
-                key: slot.watched.id,
-                decoded: decoded.clone(),
-                index,
-            }));
-            self.left -= asked.len() - before;
+            let wanted: Vec<usize> = wanted.take(PER_LOCK).map(|(index, _)| index).collect();
+            if wanted.len() > self.left {
+                // Half of what lies beside a lock would tell of some holders that they are gone. It is the next round's first.
+                (self.at, self.left) = (self.at - 1, 0);
+                break;
+            }
+            self.left -= wanted.len();
+            let question =
+                |index| Question { place, key: slot.watched.id, decoded: decoded.clone(), index };
+            asked.extend(wanted.into_iter().map(question));
+            if is_unnamed {
+                unnamed.push(slot.watched.id);
+                self.left = self.left.saturating_sub(1);
+            }
         }
         asked
     }
@@ -196,6 +209,14 @@ impl Companions {
         }
         None
     }
+}
+
+/// Workers' names that are not asked for because the server refused them before.
+fn refused_names(store: StoreId, keys: Vec<KeyId>, time: ServerTime) -> Vec<CompanionRead> {
+    let now = clock::mono();
+    let span = Span { sent: now, done: now };
+    let told = || vec![(Tells::Worker, CompanionValue::Refused)];
+    keys.into_iter().map(|key| CompanionRead { store, key, span, time, told: told() }).collect()
 }
 
 /// A command is not sent any more for a while.

@@ -9,7 +9,7 @@ mod rq;
 mod sidekiq;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,20 +101,34 @@ impl ListReader {
     }
 }
 
-/// Names with their last beat; the same name twice is one member.
+/// Names with their last beat; the same name twice is one member. Jobs are by themselves: their ids are no workers' names.
 #[derive(Default)]
-struct Names(BTreeMap<Arc<str>, Option<f64>>);
+struct Names {
+    workers: BTreeMap<Arc<str>, Option<f64>>,
+    jobs: BTreeSet<Arc<str>>,
+}
 
 impl Names {
     fn add(&mut self, name: &[u8], beat: Option<f64>) {
         if !name.is_empty() {
-            let at = self.0.entry(label::text(name).into()).or_default();
+            let at = self.workers.entry(label::text(name).into()).or_default();
             *at = beat.or(*at);
         }
     }
 
+    fn add_job(&mut self, id: &[u8]) {
+        if !id.is_empty() {
+            self.jobs.insert(label::text(id).into());
+        }
+    }
+
     fn into_members(self) -> Vec<ListMember> {
-        self.0.into_iter().map(|(name, beat)| ListMember { name, beat }).collect()
+        let Self { workers, jobs } = self;
+        let job = |name| ListMember { name, is_job: true, beat: None };
+        let jobs: Vec<_> =
+            jobs.into_iter().filter(|id| !workers.contains_key(id)).map(job).collect();
+        let worker = |(name, beat)| ListMember { name, is_job: false, beat };
+        workers.into_iter().map(worker).chain(jobs).collect()
     }
 }
 

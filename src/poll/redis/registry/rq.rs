@@ -21,7 +21,7 @@ pub async fn read(conn: &mut Conn, budget: &mut Budget) -> Result<Names, Failure
         let beat = written_time(beat);
         names.add(key.strip_prefix(PREFIX).unwrap_or(key), beat);
         if let Some(job) = job {
-            names.add(job, beat);
+            names.add_job(job);
         }
         if let (Some(host), Some(pid)) = (host, pid) {
             names.add(&[*host, b":", *pid].concat(), beat);

@@ -49,7 +49,7 @@ pub async fn read(conn: &mut Conn, budget: &mut Budget) -> Result<Names, Failure
 /// What is no job is passed over: Sidekiq cannot run it either.
 fn add_job(names: &mut Names, job: &[u8], pointer: &str) {
     if let Ok(id) = json::scalar(job, pointer) {
-        names.add(id.as_bytes(), None);
+        names.add_job(id.as_bytes());
     }
 }
 

@@ -144,6 +144,34 @@ async fn a_jobs_worker_and_its_stall_and_a_field_that_is_huge() {
     assert!(sent < 10 << 20, "the huge field was fetched: {sent}");
 }
 
+/// Where names may not be read that is said of each lock, or its worker would be looked for in vain.
+#[tokio::test]
+async fn a_jobs_worker_that_may_not_be_read_is_told_as_refused() {
+    let server = Server::start(&[]);
+    let readme = include_str!("../../../../README.md");
+    let line = readme.lines().find_map(|l| l.strip_prefix("ACL SETUSER dlock ")).unwrap();
+    let line = line.replace("PASSWORD", "pw").replace("%R~hb:*", "%R~bull:*:lock");
+    let mut args = vec!["ACL", "SETUSER", "reader"];
+    args.extend(line.split_whitespace());
+    server.run::<()>(&args);
+    let lock = |job: usize| format!("bull:q:{job}:lock");
+    for job in 0..20 {
+        server.run::<()>(&["SET", &lock(job), &format!("{UUID}:{job}"), "PX", "60000"]);
+        server.run::<()>(&["HSET", &format!("bull:q:{job}"), "pb", "mailer-7"]);
+    }
+    let mut s = store(server.port, vec![many("bull:*:lock", 100)]);
+    s.username = Some("reader".into());
+    s.password = Password::Value(Secret::new("pw"));
+    let mut w = Watch::start(s);
+    for job in [0, 19] {
+        told(&mut w, &lock(job), |r| (value(r, Tells::Worker)? == V::Refused).then_some(())).await;
+    }
+    server.run::<()>(&["ACL", "SETUSER", "reader", "%R~bull:*"]);
+    w.handle.retry_refused();
+    let named = V::Text("mailer-7".into());
+    told(&mut w, &lock(19), |r| (value(r, Tells::Worker)? == named).then_some(())).await;
+}
+
 #[tokio::test]
 async fn refused_companions_cost_no_lock_anything_and_are_left_alone() {
     let server = Server::start(&[]);

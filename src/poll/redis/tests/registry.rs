@@ -47,7 +47,9 @@ impl Bench {
 
     async fn names(&mut self, preset: &Preset) -> Vec<String> {
         let members = self.read(preset).await.unwrap();
-        members.iter().map(|m| m.name.to_string()).collect()
+        let mut names: Vec<_> = members.iter().map(|m| m.name.to_string()).collect();
+        names.sort();
+        names
     }
 }
 
@@ -83,6 +85,8 @@ async fn sidekiq_lists_processes_that_beat_and_jobs_wherever_they_are() {
     let read = bench.read(&Preset::Sidekiq).await.unwrap();
     let process = read.iter().find(|m| &*m.name == "web:1:aa").unwrap();
     assert_eq!(process.beat, Some(1_790_000_000.25));
+    assert!(read.iter().all(|m| m.is_job == (m.name != process.name)), "jobs are no workers");
+    assert!(!format!("{read:?}").contains("a1"), "a job's id may be a token");
 }
 
 #[tokio::test]
@@ -107,9 +111,11 @@ async fn rq_and_resque_are_read_as_they_are_written() {
     assert_eq!(bench.names(&Preset::Rq).await, ["h:7", "j", "w1"]);
     let read = bench.read(&Preset::Rq).await.unwrap();
     assert!(
-        read.iter().all(|m| m.beat.is_some_and(|b| (b - 1_795_958_027.09).abs() < 0.01)),
+        read.iter()
+            .all(|m| m.is_job || m.beat.is_some_and(|b| (b - 1_795_958_027.09).abs() < 0.01)),
         "{read:?}"
     );
+    assert!(read.iter().all(|m| m.is_job == (&*m.name == "j")), "{read:?}");
     run(&["SADD", "resque:workers", "web-1:42:high,low"]);
     run(&["HSET", "resque:workers:heartbeat", "web-1:42:high,low", "2026-11-29T13:13:47+00:00"]);
     run(&["HSET", "resque:workers:heartbeat", "gone:1:x", "2026-11-29T13:13:47+00:00"]);
@@ -156,7 +162,7 @@ async fn members_of_every_kind_are_listed_while_they_beat() {
     run(&["HSET", "a", "beat", "17.5"]);
     let beating = members("s", MembersKind::Set, Some(RedisPart::Field("beat".into())));
     let read = bench.read(&beating).await.unwrap();
-    assert_eq!(read, [ListMember { name: "a".into(), beat: Some(17.5) }]);
+    assert_eq!(read, [ListMember { name: "a".into(), is_job: false, beat: Some(17.5) }]);
     let many: Vec<String> = (0..2500).map(|n| format!("m{n}")).collect();
     let mut words = vec!["RPUSH", "many"];
     words.extend(many.iter().map(String::as_str));
