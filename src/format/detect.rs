@@ -3,7 +3,7 @@
 
 use crate::config::{LockRules, TokenKind};
 use crate::observe::Decoded;
-use crate::observe::lock::{Endless, Shape};
+use crate::observe::lock::{Companion, CompanionPart, Endless, Shape, Tells};
 
 use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, value};
 
@@ -62,6 +62,20 @@ fn agree(named: &mut Decoded, other: &Decoded) {
         named.endless = other.endless;
     }
     named.ends_by_expiry |= other.ends_by_expiry;
+}
+
+/// A sorted set of which only the members with the highest scores were decoded, and `beyond` them are so many more. Where
+/// scores are expiries, those that are ahead are counted beside it.
+pub fn cut(decoded: Decoded, key: &[u8], beyond: usize) -> Decoded {
+    if beyond == 0 || decoded.holders.is_empty() {
+        return decoded;
+    }
+    let mut cut = Decoded { beyond: u64::try_from(beyond).unwrap_or(u64::MAX), ..decoded };
+    if cut.holders.iter().any(|h| h.until.is_some()) {
+        let (part, tells) = (CompanionPart::CountAhead, Tells::Holders);
+        cut.companions.push(Companion { key: key.into(), part, tells });
+    }
+    cut
 }
 
 /// Whether a key belongs to some lock without being one.

@@ -99,7 +99,7 @@ impl Slot {
     }
 
     /// Reads the key's elements of a reply. `expiry` is the server's number, `head` the second column of
-    /// [`Form::Long`].
+    /// [`Form::Long`] and [`Form::Zset`].
     pub fn read(
         &mut self,
         form: Form,
@@ -140,7 +140,7 @@ impl Slot {
             false => value.next()?,
         };
         let head = match form {
-            Form::Long => Some(head.next()?),
+            Form::Long | Form::Zset => Some(head.next()?),
             _ => None,
         };
         let Some(expiry) = expiry else {
@@ -162,7 +162,7 @@ impl Slot {
             (Form::Long, Item::Int(len), Some(Item::Bulk(bytes))) => {
                 self.string(form, bytes, usize::try_from(len).ok()?, expiry, stamp)?
             }
-            (form, Item::Many(_), _) if form.is_collection() => {
+            (form, Item::Many(_), count) if form.is_collection() => {
                 let len = collection::len(form, raw)?;
                 if len == 0 {
                     // It came after its value was read and before its expiry was; MGET says nil then, as below.
@@ -174,7 +174,12 @@ impl Slot {
                     let found = self.opaque(kind, shape, expiry, stamp)?;
                     return Some(Outcome::Moved(found, Form::Opaque));
                 }
-                self.collection(form, raw, expiry, stamp)?
+                let beyond = collection::beyond(count, len)?;
+                // The elements of an unchanged small value keep their order.
+                self.present(form, raw, beyond, expiry, stamp, |w| {
+                    let decoded = collection::open(form, raw)?.decode(&w.key, &w.rules);
+                    Some(format::cut(decoded, &w.key, beyond))
+                })?
             }
             (Form::Opaque, Item::Simple(b"string" | b"none"), _) => return Some(Outcome::Retype),
             // Not one that was counted or was too large: it was of another type until now.
@@ -237,13 +242,6 @@ impl Slot {
         let raw = Raw::Unread(shape);
         self.present(Form::Opaque, kind, 0, expiry, stamp, |w| {
             Some(format::decode(&w.key, raw, &w.rules))
-        })
-    }
-
-    /// `raw` is the whole reply, in which the elements of an unchanged small value keep their order.
-    fn collection(&mut self, form: Form, raw: &[u8], expiry: i64, stamp: Stamp) -> Option<Found> {
-        self.present(form, raw, 0, expiry, stamp, |w| {
-            Some(collection::open(form, raw)?.decode(&w.key, &w.rules))
         })
     }
 
