@@ -71,7 +71,9 @@ impl Lists {
 
     /// Whether the lock's list can only name workers.
     pub fn needs_name(&self, lock: &Lock) -> bool {
-        self.name_for(lock).and_then(|name| self.get(name)).is_some_and(List::needs_name)
+        self.name_for(lock)
+            .and_then(|name| self.get(name))
+            .is_some_and(|list| list.needs_name() && list.has_named())
     }
 
     /// What the lock's list, if it has one, says of one of its holders.

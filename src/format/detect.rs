@@ -2,7 +2,7 @@
 //! granted only what all of them say.
 
 use crate::config::{LockRules, TokenKind};
-use crate::observe::lock::{Endless, Shape};
+use crate::observe::lock::{Companion, CompanionPart, Endless, Shape, Tells};
 use crate::observe::{Decoded, ServerTime};
 
 use super::{Fit, Format, Kind, MAX_HOLDERS, REGISTRY, Raw, Sight, json, strangers, string, value};
@@ -23,7 +23,7 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules, now: ServerTime) -> D
                 let part = strangers::decode(&own, [format].into_iter())?;
                 Some(Decoded { misfit: true, ..part })
             })
-            .unwrap_or_else(|| misfit(format, &sight));
+            .unwrap_or_else(|| misfit(format, &Sight { is_declared: false, ..sight }));
     }
     detect(&sight).unwrap_or_else(|| Decoded::nobody("unknown", shape_of(raw)))
 }
@@ -93,6 +93,20 @@ fn agree(named: &mut Decoded, other: &Decoded) {
         named.endless = other.endless;
     }
     named.ends_by_expiry |= other.ends_by_expiry;
+}
+
+/// A sorted set of which only the members with the highest scores were decoded, and `beyond` them are so many more. Where
+/// scores are expiries, those that are ahead are counted beside it.
+pub fn cut(decoded: Decoded, key: &[u8], beyond: usize) -> Decoded {
+    if beyond == 0 || decoded.holders.is_empty() {
+        return decoded;
+    }
+    let mut cut = Decoded { beyond: u64::try_from(beyond).unwrap_or(u64::MAX), ..decoded };
+    if cut.holders.iter().any(|h| h.until.is_some()) {
+        let (part, tells) = (CompanionPart::CountAhead, Tells::Holders);
+        cut.companions.push(Companion { key: key.into(), part, tells });
+    }
+    cut
 }
 
 /// Whether a key belongs to some lock without being one.

@@ -45,7 +45,7 @@ pub mod string;
 pub mod symfony;
 mod value;
 
-pub use detect::{decode, is_companion, shape_of};
+pub use detect::{cut, decode, is_companion, shape_of};
 
 /// All formats. Of several that fit a value equally well the first gives it its name, so those that claim least come
 /// first.
@@ -217,7 +217,7 @@ pub enum Raw<'a> {
     },
     /// All fields of a small hash with their values.
     Hash(&'a [(&'a [u8], &'a [u8])]),
-    /// All members of a small sorted set with their scores.
+    /// All members of a small sorted set with their scores; of a large one those with the highest.
     Zset(&'a [(&'a [u8], f64)]),
     /// All members of a small set.
     Set(&'a [&'a [u8]]),

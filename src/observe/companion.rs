@@ -76,6 +76,8 @@ pub enum Tells {
     Waiters,
     /// The name of the worker that holds the lock.
     Worker,
+    /// How many hold it, each with an expiry ahead.
+    Holders,
     /// Until when one holder holds; the index is that of [`Decoded::holders`].
     HolderExpiry(u16),
     /// The library itself took note that the holder stalled.

@@ -111,6 +111,8 @@ pub struct Decoded {
     pub always_renews: Option<f64>,
     /// Who holds it. Empty if the value names no owner (a number, a time, a list, undeclared JSON).
     pub holders: Vec<Holding>,
+    /// Members beyond those, which are not read: their shares end no later.
+    pub beyond: u64,
     /// Whether more than one may hold it at once.
     pub sharing: Sharing,
     /// What it means that the key has no expiry.
@@ -144,6 +146,7 @@ impl Decoded {
             default_lease: None,
             always_renews: None,
             holders: Vec::new(),
+            beyond: 0,
             sharing: Sharing::Exclusive,
             endless: Endless::Abnormal,
             expiry_inside: None,
@@ -233,8 +236,7 @@ pub struct Holding {
     /// refresh gives the key's expiry one lease, so shares end as long before the key as they were refreshed before the
     /// last of them.
     pub refreshed_ms: Option<i64>,
-    /// When it was acquired as the token states it: seconds since the epoch on the holder's clock. For people, never for
-    /// a verdict.
+    /// When it was acquired, as the token says, in seconds since the epoch on its clock: for people, never for a verdict.
     pub taken_at: Option<f64>,
 }
 

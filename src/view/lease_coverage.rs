@@ -29,6 +29,9 @@ pub(super) fn tokens(lock: &Lock, lost: &mut Vec<(Aspect, BlindReason)>) {
 /// Whether some holders count only because the key is there: until when each of them holds is told in keys beside it, and
 /// theirs was not read. The key stays for the longest of all, so one of them may be long gone.
 pub(super) fn ends(lock: &Lock, holders: &[Holder<'_>], lost: &mut Vec<(Aspect, BlindReason)>) {
+    if lock.is_guessed() {
+        lost.push((Aspect::Lease, BlindReason::Unsupported));
+    }
     if holders.iter().any(|h| lock.is_untold(h.tenure)) || lock.has_untold_beyond() {
         let is_told = lock.was_told_ends();
         let reason = if is_told { BlindReason::Unsupported } else { BlindReason::Permission };

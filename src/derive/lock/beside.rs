@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use super::crowd::{MOST, Shown};
-use super::share::{Share, tells_ends};
+use super::crowd::Shown;
+use super::cut::Cut;
+use super::share::Share;
 use super::unheld::WantedSince;
 use super::{Lock, Phase, ReadContext};
 use crate::derive::fresh::is_fresh;
-use crate::derive::tenure::{Seen, Tenure};
+use crate::derive::tenure::Seen;
 use crate::derive::wanted::{Effects, Weight};
 use crate::derive::words::BlindReason;
 use crate::derive::workers::Workers;
-use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Mode, Tells};
+use crate::observe::lock::{CompanionRead, CompanionValue, Decoded, Holding, Tells};
 use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 
 /// What keys beside a lock's own told last.
@@ -33,7 +34,7 @@ pub struct Beside {
     /// The value whose holders' expiries are read beside it, and the key's own expiry.
     pub(super) awaited: Option<(Arc<Decoded>, Expiry)>,
     /// What was read so last.
-    told: Option<Told>,
+    pub(super) told: Option<Told>,
     /// Holders whose expiry was not among what was told last.
     pub(super) untold: Vec<Token>,
     /// Holders whose own expiry was past or missing when it was told last: the key may go on naming them.
@@ -43,13 +44,17 @@ pub struct Beside {
     pub(super) doubted: Option<(Vec<(Token, u64)>, Seen)>,
     /// The read before the one that shows new holders.
     pub(super) before: Option<Seen>,
+    /// How many hold a lock of which not all holders are read, by its last count.
+    pub(super) counted: Option<(u64, Mono)>,
+    /// What of its last read is not known, if that did not show all.
+    pub(super) cut: Option<Cut>,
     /// The library marks its holder as stalled, and that was told.
     is_stalled: bool,
 }
 
 /// Shares that were read beside a key, and what the key itself was like before that.
 #[derive(Clone, Debug)]
-struct Told {
+pub(super) struct Told {
     value: Arc<Decoded>,
     key: Expiry,
     shares: Vec<Share>,
@@ -113,6 +118,7 @@ impl Lock {
                     self.beside.issued = is_known.then_some(issued);
                 }
                 (Tells::Worker, CompanionValue::Text(name)) => self.name_beside(name, read),
+                (Tells::Holders, value) => self.counted(number(value), read.span.done),
                 (Tells::Stalled, value) => self.noted_stalled(is_there(value), read.span.done, fx),
                 (Tells::Worker | Tells::HolderExpiry(_), _) => {}
             }
@@ -208,24 +214,6 @@ impl Lock {
             .collect()
     }
 
-    /// Whether that holder's expiry stands beside the key and was not read: the key's was taken for it.
-    pub fn is_untold(&self, tenure: &Tenure) -> bool {
-        let has_own = tenure.is_own || !tells_ends(&tenure.value);
-        !has_own && tenure.mode == Mode::Read
-    }
-
-    /// The same of holders that are only counted, if there are more than are followed.
-    pub fn has_untold_beyond(&self) -> bool {
-        let Phase::Shared(crowd) = &self.phase else { return false };
-        let is_many = |v: &Arc<Decoded>| v.holders.len() > MOST && tells_ends(v);
-        crowd.beyond > 0 && self.value.as_ref().is_some_and(is_many)
-    }
-
-    /// Whether the expiry of any single holder was ever read beside the key.
-    pub fn was_told_ends(&self) -> bool {
-        self.beside.told.is_some()
-    }
-
     /// The name is that of the owner if the owner is still the same at the next read.
     fn name_beside(&mut self, name: &Arc<str>, read: &CompanionRead) {
         let Phase::Held(tenure) = &self.phase else { return };
@@ -291,7 +279,7 @@ fn is_close(a: Expiry, b: Expiry) -> bool {
     }
 }
 
-fn is_ahead(expiry: Expiry, now: ServerTime) -> bool {
+pub(super) fn is_ahead(expiry: Expiry, now: ServerTime) -> bool {
     match expiry {
         Expiry::At(e) => e > now,
         Expiry::Never => true,

@@ -2,6 +2,7 @@
 //! the holder of an exclusive lock: for as long as one is looked at, its tenure and signals stand in the lock's own place.
 //! What the lock has learned and counts is of all of them.
 
+use super::beside::is_ahead;
 use super::share::Share;
 use super::{Lock, Phase, ReadContext};
 use crate::derive::signals::Signals;
@@ -72,7 +73,17 @@ impl Lock {
                 },
                 None => None,
             };
-            self.visit(member, share, is_broken, c, workers, fx);
+            // It may be among those that were not read, until its expiry is past; then nobody knows how it went.
+            let is_hidden = share.is_none()
+                && self
+                    .beside
+                    .cut
+                    .as_ref()
+                    .is_some_and(|cut| member.tenure().is_some_and(|t| cut.hides(t)));
+            if is_hidden && member.tenure().is_some_and(|t| is_ahead(t.expiry, c.seen.time)) {
+                continue;
+            }
+            self.visit(member, share, is_broken || is_hidden, c, workers, fx);
         }
         self.dismiss(&mut crowd);
         // Some of those that were not followed may be among the new ones.
@@ -85,6 +96,9 @@ impl Lock {
                 None if self.beside.over.contains(&token) => {}
                 None => crowd.beyond += 1,
             }
+        }
+        if let Some(cut) = &self.beside.cut {
+            crowd.beyond = cut.beyond(crowd.members.len());
         }
         forget_repeated(fx, first_wanted);
         self.put_crowd(crowd, was_free, c, workers, fx);

@@ -8,6 +8,7 @@ mod beside;
 mod counts;
 mod creep;
 mod crowd;
+mod cut;
 mod end;
 mod expected;
 mod holder;

@@ -31,6 +31,7 @@ impl Lock {
             return;
         }
         let is_broken = self.is_broken(c);
+        self.beside.cut = None;
         if is_broken || !matches!(found, Found::Present { .. }) {
             self.beside.doubted = None;
         }
@@ -79,6 +80,7 @@ impl Lock {
             self.settle_doubts(value, c, workers, fx);
             let mut shown = self.all_shares(value, key, c);
             self.as_told_before(&mut shown, value, key, c.seen.time);
+            self.note_cut(value, &shown, c);
             self.read_crowd(shown, is_broken, c, workers, fx);
             return;
         }

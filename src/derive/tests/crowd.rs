@@ -17,7 +17,7 @@ use crate::observe::{Expiry, ServerTime};
 const GONE: ProcessSeen = ProcessSeen::Gone { named_here: false };
 
 /// A semaphore whose members carry their own expiries, in milliseconds of the server's clock.
-fn permits(members: &[(&str, i64)]) -> Decoded {
+pub(super) fn permits(members: &[(&str, i64)]) -> Decoded {
     let holder = |(token, until): &(&str, i64)| Holding {
         mode: Mode::Permit,
         until: Some(ServerTime::from_ms(*until)),

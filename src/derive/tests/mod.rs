@@ -12,6 +12,7 @@ mod cases_servers;
 mod clock_views;
 mod clocks;
 mod crowd;
+mod cut;
 mod ends;
 mod facts;
 mod groups;

@@ -15,7 +15,8 @@ pub const BATCH: usize = 50;
 /// Bytes of a string that are read of a long value at its beginning, and as many at its end: what is told apart by its last
 /// bytes is another value.
 pub const HEAD: usize = 512;
-/// Elements of a hash, set or sorted set that is still read; a lock has a handful of owners.
+/// Elements of a hash or set that is still read; a lock has a handful of owners. Of a sorted set so many are read, those
+/// with the highest scores, and the others counted.
 pub const MAX_ELEMENTS: usize = 64;
 
 /// How a key is read.
@@ -27,7 +28,7 @@ pub enum Form {
     Long,
     /// A small hash: `HGETALL`.
     Hash,
-    /// A small sorted set: `ZRANGE`.
+    /// The end of a sorted set, and how many members it has: `ZRANGE` and `ZCARD`.
     Zset,
     /// A small set: `SMEMBERS`.
     Set,
@@ -53,7 +54,7 @@ impl Form {
             Form::Text | Form::Denied => &[],
             Form::Long => &["STRLEN", "GETRANGE", "GETRANGE -"],
             Form::Hash => &["HGETALL"],
-            Form::Zset => &["ZRANGE"],
+            Form::Zset => &["ZRANGE", "ZCARD"],
             Form::Set => &["SMEMBERS"],
             Form::Opaque => &["TYPE"],
         }
@@ -123,8 +124,9 @@ where
             match *column {
                 "GETRANGE" => add(&[b"GETRANGE", key, b"0", b"511"]),
                 "GETRANGE -" => add(&[b"GETRANGE", key, b"-512", b"-1"]),
-                // One more than is read: what has grown shows itself. This form of the command is as old as sorted sets.
-                "ZRANGE" => add(&[b"ZRANGE", key, b"0", b"64", b"WITHSCORES"]),
+                // Where scores are expiries, who holds on comes before who is long gone. This form of the command is as old
+                // as sorted sets.
+                "ZRANGE" => add(&[b"ZRANGE", key, b"-64", b"-1", b"WITHSCORES"]),
                 name => add(&[name.as_bytes(), key]),
             }
         }
@@ -174,7 +176,7 @@ pub struct Exec<'a> {
     pub values: Walk<'a>,
     /// The second column of [`Form::Long`].
     pub heads: Walk<'a>,
-    /// Its third column.
+    /// Its third column; the second of [`Form::Zset`].
     pub tails: Walk<'a>,
 }
 

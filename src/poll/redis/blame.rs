@@ -99,6 +99,7 @@ fn command(form: Form, count: usize, index: usize, dialect: Dialect) -> &'static
         (Form::Long, 1 | 2) => "getrange",
         (Form::Hash, 0) => "hgetall",
         (Form::Zset, 0) => "zrange",
+        (Form::Zset, 1) => "zcard",
         (Form::Set, 0) => "smembers",
         (Form::Opaque, 0) => "type",
         _ if dialect.absolute => "pexpiretime",

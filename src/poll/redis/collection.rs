@@ -33,6 +33,15 @@ pub fn len(form: Form, reply: &[u8]) -> Option<usize> {
     }
 }
 
+/// How many elements a value has beyond the `len` that were read, where it was counted; `None` if that is no count.
+pub fn beyond(count: Option<Item<'_>>, len: usize) -> Option<usize> {
+    match count {
+        None => Some(0),
+        Some(Item::Int(all)) => Some(usize::try_from(all).ok()?.saturating_sub(len)),
+        Some(_) => None,
+    }
+}
+
 /// Opens a reply of a small value.
 pub fn open(form: Form, reply: &[u8]) -> Option<Opened<'_>> {
     let count = len(form, reply)?;

@@ -107,7 +107,8 @@ impl Slot {
         }
     }
 
-    /// Reads the key's elements of a reply: `head` and `tail` of [`Form::Long`], `expiry` as the server's number.
+    /// Reads the key's elements of a reply. `expiry` is the server's number, `head` the second column of [`Form::Long`] and
+    /// `tail` its third; of [`Form::Zset`] that is the second.
     pub fn read(
         &mut self,
         form: Form,
@@ -150,7 +151,8 @@ impl Slot {
             false => value.next()?,
         };
         let head = match form {
-            Form::Long => Some((head.next()?, tail.next()?)),
+            Form::Long => Some((head.next()?, Some(tail.next()?))),
+            Form::Zset => Some((tail.next()?, None)),
             _ => None,
         };
         let Some(expiry) = expiry else {
@@ -169,11 +171,11 @@ impl Slot {
                 }
                 found
             }
-            (Form::Long, Item::Int(len), Some((Item::Bulk(head), Item::Bulk(tail)))) => {
+            (Form::Long, Item::Int(len), Some((Item::Bulk(head), Some(Item::Bulk(tail))))) => {
                 let len = usize::try_from(len).ok()?;
                 self.string(form, &ends(head, tail, len), len, expiry, stamp)?
             }
-            (form, Item::Many(_), _) if form.is_collection() => {
+            (form, Item::Many(_), count) if form.is_collection() => {
                 let len = collection::len(form, raw)?;
                 if len == 0 {
                     // It came after its value was read and before its expiry was; MGET says nil then, as below.
@@ -185,7 +187,12 @@ impl Slot {
                     let found = self.opaque(kind, shape, expiry, stamp)?;
                     return Some(Outcome::Moved(found, Form::Opaque));
                 }
-                self.collection(form, raw, expiry, stamp)?
+                let beyond = collection::beyond(count.map(|(n, _)| n), len)?;
+                // The elements of an unchanged small value keep their order.
+                self.present(form, raw, beyond, expiry, stamp, |w| {
+                    let decoded = collection::open(form, raw)?.decode(&w.key, &w.rules, stamp.time);
+                    Some(format::cut(decoded, &w.key, beyond))
+                })?
             }
             (Form::Opaque, Item::Simple(b"string" | b"none"), _) => return Some(Outcome::Retype),
             // Not one that was counted or was too large: it was of another type until now.
@@ -232,13 +239,6 @@ impl Slot {
         let raw = Raw::Unread(shape);
         self.present(Form::Opaque, kind, 0, expiry, stamp, |w| {
             Some(format::decode(&w.key, raw, &w.rules, stamp.time))
-        })
-    }
-
-    /// `raw` is the whole reply, in which the elements of an unchanged small value keep their order.
-    fn collection(&mut self, form: Form, raw: &[u8], expiry: i64, stamp: Stamp) -> Option<Found> {
-        self.present(form, raw, 0, expiry, stamp, |w| {
-            Some(collection::open(form, raw)?.decode(&w.key, &w.rules, stamp.time))
         })
     }
 

@@ -258,7 +258,10 @@ impl Sweeper {
         match form {
             Form::Text => abilities.worked("mget"),
             Form::Hash => abilities.worked("hgetall"),
-            Form::Zset => abilities.worked("zrange"),
+            Form::Zset => {
+                abilities.worked("zrange");
+                abilities.worked("zcard");
+            }
             Form::Set => abilities.worked("smembers"),
             _ => {}
         }

@@ -53,6 +53,8 @@ impl Sweeper {
                 Answer::Counted(_) if self.slots.get(*place).is_some_and(|s| s.huge) => {
                     self.settle(*place, Some(Form::Opaque));
                 }
+                // Of any number of members a bounded one is read.
+                Answer::Counted(Form::Zset) => self.settle(*place, Some(Form::Zset)),
                 Answer::Counted(form) => sized.push((*place, form)),
                 Answer::Length(_) | Answer::Later => self.strike(*place),
                 Answer::Denied(why) => denied.push((*place, why)),
@@ -139,7 +141,6 @@ impl Sweeper {
 fn size_of(form: Form) -> &'static str {
     match form {
         Form::Hash => "HLEN",
-        Form::Zset => "ZCARD",
         Form::Set => "SCARD",
         _ => "STRLEN",
     }
@@ -149,7 +150,6 @@ fn acl_name(command: &str) -> &'static str {
     match command {
         "TYPE" => "type",
         "HLEN" => "hlen",
-        "ZCARD" => "zcard",
         "SCARD" => "scard",
         _ => "strlen",
     }

@@ -28,6 +28,7 @@ impl Kind {
             Tells::Worker => 4,
             Tells::HolderExpiry(_) => 8,
             Tells::Stalled => 16,
+            Tells::Holders => 32,
         };
         Self { format, bit }
     }

@@ -3,6 +3,9 @@ use crate::config::{LockConfig, LockKeys, LockRules};
 use crate::observe::StoreId;
 use crate::poll::redis::keys::Keys;
 
+/// How many members a sorted set has; read of no other form.
+const COUNT: &[u8] = b":65\r\n";
+
 fn slot() -> Slot {
     let rules = Arc::new(LockRules::default());
     let keys = LockKeys::One { name: "a".into(), key: b"a".to_vec() };
@@ -154,7 +157,7 @@ fn what_came_between_its_value_and_its_expiry_is_read_again() {
         (Form::Zset, b"*0\r\n\0"),
         (Form::Set, b"~0\r\n\0"),
     ] {
-        assert!(matches!(read(&mut s, form, nothing, b"", 9, now), Outcome::Retype), "{form:?}");
+        assert!(matches!(read(&mut s, form, nothing, COUNT, 9, now), Outcome::Retype), "{form:?}");
     }
     assert!(matches!(read(&mut s, Form::Opaque, b"+none\r\n", b"", 9, now), Outcome::Retype));
     let went = read(&mut s, Form::Text, b"$2\r\nt1\r\n", b"", -2, now);
@@ -191,7 +194,7 @@ fn sets_and_sorted_sets_that_are_too_large_are_left_alone_until_they_are_counted
             Form::Zset => format!("*130\r\n{members}"),
             _ => format!("~65\r\n{}", members.replace(",1\r\n", "")),
         };
-        let outcome = read(&mut s, form, reply.as_bytes(), b"", 9, now);
+        let outcome = read(&mut s, form, reply.as_bytes(), COUNT, 9, now);
         assert!(matches!(&outcome, Outcome::Moved(_, Form::Opaque)), "{form:?}");
         assert_eq!(present(outcome).0.shape, shape);
         assert!(!s.huge);
@@ -205,7 +208,7 @@ fn sets_and_sorted_sets_that_are_too_large_are_left_alone_until_they_are_counted
             Form::Zset => format!("*1\r\n*2\r\n{member},1\r\n"),
             _ => format!("~1\r\n{member}"),
         };
-        let outcome = read(&mut s, form, large.as_bytes(), b"", 9, now);
+        let outcome = read(&mut s, form, large.as_bytes(), COUNT, 9, now);
         assert!(matches!(outcome, Outcome::Moved(_, Form::Opaque)) && s.huge);
         read(&mut s, Form::Opaque, b"+none\r\n", b"", -2, now);
         assert!(!s.huge, "what comes next may be small");

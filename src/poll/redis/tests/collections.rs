@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::support::*;
-use crate::observe::lock::Shape;
+use crate::observe::lock::{CompanionValue, Shape, Tells};
 use crate::observe::{Decoded, Found, KeyRead, Observation, ServerTime};
 
 /// A token as Symfony makes it.
@@ -77,20 +77,53 @@ async fn members_and_scores_in_either_protocol() {
 }
 
 #[tokio::test]
+async fn of_a_large_sorted_set_those_that_end_last_are_read_and_the_others_counted() {
+    let server = Server::start(&[]);
+    let mut add = redis::cmd("ZADD");
+    add.arg("zset");
+    (0..200).for_each(|n| {
+        add.arg("1500000000123").arg(symfony(n));
+    });
+    (0..70).for_each(|n| {
+        add.arg(format!("41024448{n:05}")).arg(symfony(300 + n));
+    });
+    add.exec(&mut server.client()).unwrap();
+    let mut w = Watch::start(store(server.port, vec![many("z*", 10)]));
+    let first = w.found("zset", |_, f| value(f)).await;
+    let (holders, beyond) = (first.holders.clone(), first.beyond);
+    assert_eq!((holders.len(), beyond), (64, 206));
+    assert!(holders.iter().all(|h| h.until > Some(ServerTime::from_ms(4_102_444_800_005))));
+    let ahead = w
+        .until("the count", |w, o| match o {
+            Observation::Companions(read) if w.key("zset") == Some(read.key) => {
+                Some(read.told.clone())
+            }
+            _ => None,
+        })
+        .await;
+    assert_eq!(ahead, [(Tells::Holders, CompanionValue::Number(70))]);
+    server.run::<()>(&["ZREMRANGEBYSCORE", "zset", "-inf", "4102444799999"]);
+    w.found("zset", |_, f| (value(f)?.beyond == 6).then_some(())).await;
+    server.run::<()>(&["ZREMRANGEBYSCORE", "zset", "-inf", "4102444800068"]);
+    let last = w.found("zset", |_, f| value(f).filter(|v| v.beyond == 0)).await;
+    assert_eq!((last.holders.len(), last.companions.len()), (1, 0));
+}
+
+#[tokio::test]
 async fn one_that_is_too_large_is_not_fetched_and_is_read_again_once_it_is_small() {
     let server = Server::start(&[]);
-    let members: Vec<String> = (0..65).map(symfony).collect();
+    let members: Vec<String> = (0..65).map(medallion).collect();
     for member in &members {
-        server.run::<()>(&["ZADD", "zset", "4102444800000", member]);
+        server.run::<()>(&["SADD", "many", member]);
     }
-    let mut w = Watch::start(store(server.port, vec![one("zset"), one("set")]));
-    w.found("zset", |_, f| (shape(f)? == Shape::Zset).then_some(())).await;
-    server.run::<()>(&["ZREM", "zset", &members[7]]);
+    let mut w = Watch::start(store(server.port, vec![one("many"), one("set")]));
+    w.found("many", |_, f| (shape(f)? == Shape::Set).then_some(())).await;
+    server.run::<()>(&["SREM", "many", &members[7]]);
     // As a reload does; without one it is counted again after a while.
     w.handle.retry_refused();
-    assert_eq!(w.found("zset", |_, f| held(f).filter(|h| !h.is_empty())).await.len(), 64);
-    server.run::<()>(&["ZADD", "zset", "4102444800000", &members[7]]);
-    w.found("zset", |_, f| (shape(f)? == Shape::Zset).then_some(())).await;
+    assert_eq!(w.found("many", |_, f| held(f).filter(|h| !h.is_empty())).await.len(), 64);
+    server.run::<()>(&["SADD", "many", &members[7]]);
+    w.found("many", |_, f| (shape(f)? == Shape::Set).then_some(())).await;
 
     // A small set that grows beyond measure is fetched once at most.
     server.run::<()>(&["SADD", "set", &medallion(1)]);
