@@ -16,11 +16,11 @@ pub fn decode(key: &[u8], raw: Raw<'_>, rules: &LockRules, now: ServerTime) -> D
     let pointed = rules.owner_json.as_ref().map(|_| json::FORMAT.name);
     let declared = rules.format.as_deref().or(pointed);
     if let Some(format) = declared.and_then(|d| REGISTRY.iter().find(|f| f.name == d)) {
-        let own = Sight { is_declared: true, ..sight };
-        let whole = ask(format, &own).map(|(_, decoded)| decoded);
+        let sight = Sight { is_declared: true, ..sight };
+        let whole = ask(format, &sight).map(|(_, decoded)| decoded);
         return whole
             .or_else(|| {
-                let part = strangers::decode(&own, [format].into_iter())?;
+                let part = strangers::decode(&sight, [format].into_iter())?;
                 Some(Decoded { misfit: true, ..part })
             })
             .unwrap_or_else(|| misfit(format, &Sight { is_declared: false, ..sight }));

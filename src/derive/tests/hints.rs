@@ -9,7 +9,7 @@ use crate::derive::lock::Shown;
 use crate::derive::{BlindReason, Rules};
 use crate::observe::Observation;
 use crate::observe::lock::{CompanionValue, Decoded, Shape, Tells};
-use crate::observe::source::{ListMember, ListRead, SourceRead, SourceRef, SourceValue};
+use crate::observe::source::{ListMember, ListRead};
 use crate::view::{Aspect, Hint, LockView, Namer, Reuse};
 
 const HOUR: i64 = 3_600_000;
@@ -183,11 +183,6 @@ fn tokens_that_are_issued_and_checked_by_nobody_are_told_as_such() {
     let s = {
         let mut s = with(LockRules { fencing: Some(fencing), ..anonymous() }, |_| ());
         s.advance(4_000);
-        assert_eq!(hints(&s.lock(), Aspect::Fencing), [], "none was ever seen");
-        let source = SourceRef::FencingIssued { store: "main".into(), lock: "lock".into() };
-        let value = Ok(Some(SourceValue::Number(7)));
-        let span = s.span();
-        s.step(Observation::Source(Box::new(SourceRead { source, span, value })));
         s
     };
     assert_eq!(hints(&s.lock(), Aspect::Fencing), [], "none was seen yet, which is told instead");
