@@ -45,8 +45,14 @@ pub fn odd_keys() -> Vec<(Bytes, String)> {
         (key(b"\xff\xc3("), "odd:\\xff\\xc3(".into()),
         (key(b"\\xff"), "odd:\\x5cxff".into()),
         (key("ü\u{1f512}\u{202e}".as_bytes()), "odd:ü\u{1f512}\\xe2\\x80\\xae".into()),
-        (key(&[b'k'; 4000]), format!("odd:{}…", "k".repeat(252))),
+        (key(&[b'k'; 4000]), format!("odd:{}…{}", "k".repeat(252), digest(&key(&[b'k'; 4000])))),
     ]
+}
+
+/// What tells a name that was cut from others that begin like it.
+fn digest(whole: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(whole).iter().take(6).map(|b| format!("{b:02x}")).collect()
 }
 
 /// Keys of types that are no lock, or of a format that they are not.
