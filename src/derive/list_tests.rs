@@ -1,6 +1,7 @@
 //! Who is missing from a list and who is not, on invented time.
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::*;
 use crate::observe::node::FailReason;
@@ -223,6 +224,9 @@ fn a_list_may_name_worker_token_host_or_process() {
 }
 
 proptest! {
+    // Beside this file, not in a directory of its own at the top.
+    #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
     /// Whoever is named in at least every sixth read, ten seconds apart, is never unlisted.
     #[test]
     fn one_that_is_named_now_and_then_is_never_unlisted(gaps in proptest::collection::vec(0_u64..6, 1..40)) {

@@ -105,6 +105,7 @@ impl SideEffects {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proptest::test_runner::FileFailurePersistence;
 
     use super::*;
     use crate::observe::Mono;
@@ -198,6 +199,9 @@ mod tests {
     }
 
     proptest! {
+        // Beside this file, not in a directory of its own at the top.
+        #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
         /// Whoever counts a request before its effects, read at any instants, has no duplicates.
         #[test]
         fn requests_under_way_are_no_duplicates(steps in proptest::collection::vec((0_u64..5, 0_u64..5), 1..60)) {

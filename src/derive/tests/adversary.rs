@@ -2,6 +2,7 @@
 //! range, clocks that jump about. Nothing is claimed that is not so, nothing breaks, and all stays bounded.
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::cases::{OTHER, UUID, matched, plain};
 use super::sim::{Sim, running};
@@ -201,7 +202,8 @@ fn a_pattern_finds_what_is_now_a_lock_and_now_a_counter() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    // Failures are kept beside this file, not in a directory of their own at the top.
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")) })]
 
     /// Permits whose holders renew in time, by a server whose clock is set now and then: no step raises anything, and no
     /// more hold than there are. What a lease that a step ended just before its renewal is counted as is not judged here.
