@@ -2,6 +2,7 @@
 //! primary's reads.
 
 mod settle;
+mod succession;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use super::groups::Gone;
 use super::host::StallRules;
 use super::lock::{Lock, Missed, ReadContext, held_of};
-use super::node::Node;
+use super::node::{Node, is_kin};
 use super::owners::OwnerIndex;
 use super::pool::Pool;
 use super::replica::{Compared, Sight};
@@ -24,6 +25,7 @@ use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
 use settle::{marks, pool_of};
+use succession::Succession;
 
 /// A lock store.
 #[derive(Clone, Debug)]
@@ -44,6 +46,8 @@ pub struct Store {
     facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
+    /// The histories of its primaries.
+    pub succession: Succession,
     /// Ends by evidence.
     pub lease_ends: [u64; Evidence::ALL.len()],
     /// Locks by key id.
@@ -80,6 +84,7 @@ impl Store {
             failover_marks: 0,
             facts_breaks: 0,
             failovers: 0,
+            succession: Succession::default(),
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
             further: BTreeMap::new(),
@@ -112,7 +117,10 @@ impl Store {
         node.clock.observe(batch.time, batch.span);
         self.follow_primary(&addr, batch.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
+            self.succession.wrote(&addr, batch.offset);
             self.read_locks(batch, rules, workers, fx);
+        } else if batch.role == Role::Master {
+            self.read_rival(batch);
         } else if let Role::Replica { linked: true } = batch.role {
             self.read_replica(batch);
         }
@@ -214,6 +222,30 @@ impl Store {
         self.nodes.get(self.primary.as_ref()?)?.clock.rtt()
     }
 
+    /// Takes the reads of another node that says master too, if it is of the primary's history.
+    fn read_rival(&mut self, batch: &BatchRead) {
+        let facts = |node: Option<&Node>| node.and_then(|n| n.facts.clone());
+        let ours = facts(self.primary.as_ref().and_then(|p| self.nodes.get(p)));
+        let theirs = facts(self.nodes.get(&batch.node.addr));
+        let are_two = |(a, b): (NodeFacts, NodeFacts)| {
+            a.role == Role::Master && b.role == Role::Master && is_kin(&a, &b)
+        };
+        if !ours.zip(theirs).is_some_and(are_two) {
+            return;
+        }
+        for read in &batch.reads {
+            let Some(lock) = self.locks.get_mut(&read.key) else { continue };
+            if matches!(read.found, crate::observe::Found::Unreadable(_)) {
+                continue;
+            }
+            let (span, time, offset) = (batch.span, batch.time, batch.offset);
+            lock.read_rival(
+                &batch.node.addr,
+                Sight { span, time, offset, held: held_of(&read.found) },
+            );
+        }
+    }
+
     fn read_replica(&mut self, batch: &BatchRead) {
         let (mut tried, mut undecided) = (0, 0);
         for read in &batch.reads {
@@ -258,7 +290,10 @@ impl Store {
         self.follow_primary(&addr, facts.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
             self.facts_breaks = self.breaks;
+            self.succession.led_by(facts);
             self.settle_ends(facts, fx);
+        } else {
+            self.succession.other(facts);
         }
     }
 
