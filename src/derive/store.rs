@@ -1,6 +1,7 @@
 //! One lock store: which node is the primary, where breaks lie, and its locks. Verdicts on a lock come only from the
 //! primary's reads.
 
+mod others;
 mod settle;
 mod succession;
 
@@ -10,11 +11,10 @@ use std::time::Duration;
 
 use super::groups::Gone;
 use super::host::StallRules;
-use super::lock::{Lock, Missed, ReadContext, held_of};
-use super::node::{Node, is_kin};
+use super::lock::{Lock, Missed, ReadContext};
+use super::node::Node;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
-use super::replica::{Compared, Sight};
 use super::rules::Rules;
 use super::tenure::Seen;
 use super::wanted::{Effects, Notice, Weight};
@@ -220,54 +220,6 @@ impl Store {
     /// The primary's tightest recent round trip.
     pub fn rtt(&self) -> Option<Duration> {
         self.nodes.get(self.primary.as_ref()?)?.clock.rtt()
-    }
-
-    /// Takes the reads of another node that says master too, if it is of the primary's history.
-    fn read_rival(&mut self, batch: &BatchRead) {
-        let facts = |node: Option<&Node>| node.and_then(|n| n.facts.clone());
-        let ours = facts(self.primary.as_ref().and_then(|p| self.nodes.get(p)));
-        let theirs = facts(self.nodes.get(&batch.node.addr));
-        let are_two = |(a, b): (NodeFacts, NodeFacts)| {
-            a.role == Role::Master && b.role == Role::Master && is_kin(&a, &b)
-        };
-        if !ours.zip(theirs).is_some_and(are_two) {
-            return;
-        }
-        for read in &batch.reads {
-            let Some(lock) = self.locks.get_mut(&read.key) else { continue };
-            if matches!(read.found, crate::observe::Found::Unreadable(_)) {
-                continue;
-            }
-            let (span, time, offset) = (batch.span, batch.time, batch.offset);
-            lock.read_rival(
-                &batch.node.addr,
-                Sight { span, time, offset, held: held_of(&read.found) },
-            );
-        }
-    }
-
-    fn read_replica(&mut self, batch: &BatchRead) {
-        let (mut tried, mut undecided) = (0, 0);
-        for read in &batch.reads {
-            let Some(lock) = self.locks.get_mut(&read.key) else { continue };
-            // Replicas show keys one by one: what they show of a lock over several is not compared.
-            let is_part = lock.spread.is_some();
-            if is_part || matches!(read.found, crate::observe::Found::Unreadable(_)) {
-                continue;
-            }
-            let sight = Sight {
-                span: batch.span,
-                time: batch.time,
-                offset: batch.offset,
-                held: held_of(&read.found),
-            };
-            tried += 1;
-            undecided +=
-                u64::from(lock.read_replica(&batch.node.addr, sight) == Some(Compared::Undecided));
-        }
-        let node = self.node(&batch.node.addr);
-        node.confirmations.0 += tried;
-        node.confirmations.1 += undecided;
     }
 
     /// Takes a node's facts.
