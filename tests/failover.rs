@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, config, diverged, has_role};
-use crate::support::{Driver, Exporter, RedisServer, RedisSetup, for_a_while, raised, wait_until};
+use crate::support::{
+    Driver, Exporter, Metrics, RedisServer, RedisSetup, for_a_while, raised, wait_until,
+};
 
 /// Beats of the worker `kept-1`.
 fn beats(server: &RedisServer) -> Driver {
@@ -62,6 +64,15 @@ fn after_failover(exporter: &mut Exporter, new: &RedisServer, held_before: f64) 
     });
 }
 
+/// The lock is contested, once and by this proof only.
+fn contested(exporter: &mut Exporter, lock: &str, kind: &str) {
+    exporter.wait_for("dlock_contested 1: dlock_contention", SOON, |m| {
+        m.is("dlock_contested", &[("lock", lock)], 1.0)
+            && m.is("dlock_contention_events_total", &[("lock", lock), ("kind", kind)], 1.0)
+    });
+    assert_eq!(exporter.metrics().sum("dlock_contention_events_total", &[]), 1.0);
+}
+
 fn held_seconds(exporter: &Exporter) -> f64 {
     let m = exporter.metrics();
     m.value("dlock_lock_held_seconds", &[("lock", "kept")]).expect("it is held")
@@ -74,9 +85,14 @@ fn a_replica_is_promoted_after_its_primary_died() {
     replica.cmd(&["CONFIG", "SET", "masteruser", "nobody"]);
     replica.cmd(&["CONFIG", "SET", "masterauth", "wrong"]);
     primary.cmd(&["CLIENT", "KILL", "TYPE", "replica"]);
+    // Only an acquire that a read before it shows to be beyond the replica's last offset is surely lost.
+    let seen = |m: &Metrics| m.sum("dlock_worker_heartbeats_total", &[]);
+    let before = seen(&exporter.metrics());
+    exporter.wait_for("dlock_worker_heartbeats_total", SOON, |m| seen(m) >= before + 3.0);
     primary.cmd(&["SET", "lock:lost", "lost-1:x", "PX", FOR_LONG]);
     exporter.wait_for("dlock_lock_held of lost", SOON, |m| {
-        m.is("dlock_lock_held", &[("lock", "lost")], 1.0)
+        // Seen once is not enough.
+        m.value("dlock_lock_held_seconds", &[("lock", "lost")]) > Some(POLL.as_secs_f64() * 4.0)
     });
     let held = held_seconds(&exporter);
     beating.stop();
@@ -95,7 +111,13 @@ fn a_replica_is_promoted_after_its_primary_died() {
     });
     let m = exporter.metrics();
     assert_eq!(m.sum("dlock_store_lease_ends_total", &[]), 1.0, "no other end is claimed");
+    assert!(m.sum("dlock_store_failover_lost_bytes_total", &[]) > 0.0);
+    assert_eq!(m.sum("dlock_contention_events_total", &[]), 0.0, "nobody else has it yet");
     assert_eq!(m.sum("dlock_lease_ends_total", &[]), 0.0, "a failover is no end of the lock's");
+    assert_eq!(raised(&m), None);
+    // Its owner still believes in it when another takes it.
+    replica.cmd(&["SET", "lock:lost", "lost-2:y", "PX", FOR_LONG]);
+    contested(&mut exporter, "lost", "lost");
 
     // The old one comes back empty: another history, so not a second primary of this one.
     primary.restart();
@@ -106,8 +128,9 @@ fn a_replica_is_promoted_after_its_primary_died() {
         !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
             || !m.is("dlock_store_failovers_total", &[], 1.0)
             || !m.is("dlock_store_primaries", &[], 1.0)
+            || !m.is("dlock_contested", &[("lock", "kept")], 0.0)
     });
-    assert_eq!(raised(&exporter.metrics()), None);
+    assert_eq!(exporter.metrics().sum("dlock_contention_events_total", &[]), 1.0);
 }
 
 #[test]
@@ -136,14 +159,22 @@ fn an_old_primary_that_wakes_up_is_a_second_one() {
             || !m.is("dlock_lock_held", &[("lock", "lost")], 0.0)
             || !m.is("dlock_store_failovers_total", &[], 1.0)
     });
+    assert_eq!(raised(&exporter.metrics()), None);
+    // It granted the lock to one, and the new one grants it to another.
+    replica.cmd(&["SET", "lock:lost", "lost-2:y", "PX", FOR_LONG]);
+    contested(&mut exporter, "lost", "primaries");
+    let m = exporter.metrics();
+    assert!(m.is("dlock_contested", &[("lock", "kept")], 0.0));
+    assert!(m.sum("dlock_store_failover_lost_bytes_total", &[]) > 0.0);
     let port = replica.address().port().to_string();
     primary.cmd(&["REPLICAOF", "127.0.0.1", &port]);
     exporter.wait_for("dlock_store_primaries 1: dlock_store dlock_replica", SOON, |m| {
         m.is("dlock_store_primaries", &[], 1.0)
             && has_role(m, &primary, "replica")
             && diverged(m, "kept") == Some(0.0)
+            && m.is("dlock_contested", &[("lock", "lost")], 0.0)
     });
     let m = exporter.metrics();
-    assert_eq!(raised(&m), None);
+    assert_eq!(m.sum("dlock_contention_events_total", &[]), 1.0);
     assert_eq!(m.sum("dlock_store_lease_ends_total", &[]), 0.0);
 }

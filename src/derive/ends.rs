@@ -2,6 +2,7 @@
 //!
 //! The counters that could tell of a flush or an eviction are read after a sweep, so an end waits for them.
 
+use super::lock::Claim;
 use super::tenure::Seen;
 use super::words::{Evidence, Liveness};
 use crate::config::TokenKind;
@@ -49,6 +50,8 @@ pub struct PendingEnd {
     pub is_retaken: bool,
     /// The key was absent, and the same token came back before E.
     pub has_returned: bool,
+    /// What its owner may go on believing.
+    pub claim: Claim,
 }
 
 /// What the node's facts, read after the end, say. `None` where the server does not show it.
@@ -58,6 +61,20 @@ pub struct After {
     pub flushes: Option<u64>,
     /// Evictions.
     pub evicted: Option<u64>,
+    /// What the primary has of the one before.
+    pub cut: Cut,
+}
+
+/// What a new primary, or a restarted one, has of what was written before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cut {
+    /// Cannot be told.
+    #[default]
+    Unknown,
+    /// All up to this offset.
+    At(u64),
+    /// Nothing.
+    All,
 }
 
 impl PendingEnd {
@@ -182,10 +199,11 @@ mod tests {
             is_shared: false,
             is_retaken: false,
             has_returned: false,
+            claim: Claim::default(),
         }
     }
 
-    const AFTER: After = After { flushes: Some(0), evicted: Some(0) };
+    const AFTER: After = After { flushes: Some(0), evicted: Some(0), cut: Cut::Unknown };
 
     fn settle(end: &PendingEnd) -> Option<Evidence> {
         end.settle(AFTER, None)

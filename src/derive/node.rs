@@ -118,16 +118,18 @@ fn differ(a: &Option<String>, b: &Option<String>) -> bool {
     matches!((a, b), (Some(a), Some(b)) if a != b)
 }
 
+/// Whether both are of one replication history.
+pub fn is_kin(a: &NodeFacts, b: &NodeFacts) -> bool {
+    let ids = |f: &NodeFacts| [f.replid.clone(), f.replid2.clone()];
+    ids(a).iter().flatten().any(|x| ids(b).iter().flatten().any(|y| x == y))
+}
+
 /// The largest number of nodes of one replication history that say master.
 pub fn primaries<'a>(nodes: impl Iterator<Item = &'a Node>) -> u64 {
     let masters: Vec<&NodeFacts> = nodes
         .filter(|n| n.is_up && n.role == Role::Master)
         .filter_map(|n| n.facts.as_ref())
         .collect();
-    let is_kin = |a: &NodeFacts, b: &NodeFacts| {
-        let ids = |f: &NodeFacts| [f.replid.clone(), f.replid2.clone()];
-        ids(a).iter().flatten().any(|x| ids(b).iter().flatten().any(|y| x == y))
-    };
     masters
         .iter()
         .map(|a| masters.iter().filter(|b| is_kin(a, b)).count() as u64)

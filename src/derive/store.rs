@@ -1,7 +1,9 @@
 //! One lock store: which node is the primary, where breaks lie, and its locks. Verdicts on a lock come only from the
 //! primary's reads.
 
+mod others;
 mod settle;
+mod succession;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,11 +11,10 @@ use std::time::Duration;
 
 use super::groups::Gone;
 use super::host::StallRules;
-use super::lock::{Lock, Missed, ReadContext, held_of};
+use super::lock::{Lock, Missed, ReadContext};
 use super::node::Node;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
-use super::replica::{Compared, Sight};
 use super::rules::Rules;
 use super::tenure::Seen;
 use super::wanted::{Effects, Notice, Weight};
@@ -24,6 +25,7 @@ use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
 use settle::{marks, pool_of};
+use succession::Succession;
 
 /// A lock store.
 #[derive(Clone, Debug)]
@@ -44,6 +46,8 @@ pub struct Store {
     facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
+    /// The histories of its primaries.
+    pub succession: Succession,
     /// Ends by evidence.
     pub lease_ends: [u64; Evidence::ALL.len()],
     /// Locks by key id.
@@ -80,6 +84,7 @@ impl Store {
             failover_marks: 0,
             facts_breaks: 0,
             failovers: 0,
+            succession: Succession::default(),
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
             further: BTreeMap::new(),
@@ -112,7 +117,10 @@ impl Store {
         node.clock.observe(batch.time, batch.span);
         self.follow_primary(&addr, batch.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
+            self.succession.wrote(&addr, batch.offset);
             self.read_locks(batch, rules, workers, fx);
+        } else if batch.role == Role::Master {
+            self.read_rival(batch);
         } else if let Role::Replica { linked: true } = batch.role {
             self.read_replica(batch);
         }
@@ -214,30 +222,6 @@ impl Store {
         self.nodes.get(self.primary.as_ref()?)?.clock.rtt()
     }
 
-    fn read_replica(&mut self, batch: &BatchRead) {
-        let (mut tried, mut undecided) = (0, 0);
-        for read in &batch.reads {
-            let Some(lock) = self.locks.get_mut(&read.key) else { continue };
-            // Replicas show keys one by one: what they show of a lock over several is not compared.
-            let is_part = lock.spread.is_some();
-            if is_part || matches!(read.found, crate::observe::Found::Unreadable(_)) {
-                continue;
-            }
-            let sight = Sight {
-                span: batch.span,
-                time: batch.time,
-                offset: batch.offset,
-                held: held_of(&read.found),
-            };
-            tried += 1;
-            undecided +=
-                u64::from(lock.read_replica(&batch.node.addr, sight) == Some(Compared::Undecided));
-        }
-        let node = self.node(&batch.node.addr);
-        node.confirmations.0 += tried;
-        node.confirmations.1 += undecided;
-    }
-
     /// Takes a node's facts.
     pub fn facts(&mut self, facts: &NodeFacts, fx: &mut Effects) {
         let addr = facts.node.addr.clone();
@@ -258,7 +242,10 @@ impl Store {
         self.follow_primary(&addr, facts.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
             self.facts_breaks = self.breaks;
+            self.succession.led_by(facts);
             self.settle_ends(facts, fx);
+        } else {
+            self.succession.other(facts);
         }
     }
 

@@ -26,6 +26,8 @@ macro_rules! words {
 words! {
     /// What can be wrong with a lock. Declared in the order of danger.
     Signal {
+        /// Two owners may be valid at once.
+        Contested = "contested",
         /// Something renews although the holder lost liveness.
         RenewalAfterLostLiveness = "renewal_after_lost_liveness",
         /// The holder lost liveness and still owns the key.
@@ -52,6 +54,16 @@ words! {
         Unheld = "unheld",
         /// The key is of another type or shape than it was, or than the config says.
         ShapeUnexpected = "shape_unexpected",
+    }
+}
+
+words! {
+    /// What proves that two owners were valid at once.
+    ContentionKind {
+        /// Two primaries of one history grant it to two owners.
+        Primaries = "primaries",
+        /// The server lost it, and another owner got it before the first one's lease was over.
+        Lost = "lost",
     }
 }
 

@@ -111,6 +111,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .any(|n| n.facts.is_some())
             .then(|| primaries(store.nodes.values())),
         failovers: store.failovers,
+        failover_lost_bytes: store.succession.lost_bytes,
         lease_ends: Evidence::ALL.iter().copied().zip(store.lease_ends).collect(),
         held,
         free,

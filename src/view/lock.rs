@@ -11,7 +11,7 @@ use crate::derive::interval::Interval;
 use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
 use crate::derive::node::Node;
 use crate::derive::store::Store;
-use crate::derive::{Evidence, Liveness, Signal, State};
+use crate::derive::{ContentionKind, Evidence, Liveness, Signal, State};
 use crate::observe::{Expiry, Mono, Role, ServerTime};
 
 /// Ends that a lock counts; the others are told per store only.
@@ -33,6 +33,8 @@ pub struct LockCounts {
     pub ends: Vec<(Evidence, u64)>,
     /// Leases that ran out under a holder, by its liveness; `None` where holders cannot be seen.
     pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
+    /// Proofs that two owners were valid at once, of the kinds that can be judged.
+    pub contentions: Vec<(ContentionKind, u64)>,
     /// Seconds free.
     pub free_seconds: f64,
     /// Seconds with at least one waiter; `None` where the format never showed any.
@@ -256,7 +258,17 @@ fn counts(state: &State, lock: &Lock) -> LockCounts {
             .collect(),
         expired_under_holder: is_visible
             .then(|| EXPIRED_UNDER.into_iter().zip(c.expired_under).collect()),
+        contentions: contentions(state, lock),
         free_seconds: c.free_seconds,
         waiting_seconds: lock.shows_waiters().then_some(c.waiting_seconds),
     }
+}
+
+fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
+    if !lock.is_exclusive() {
+        return Vec::new();
+    }
+    let has_several = state.stores.get(&lock.store).is_some_and(|s| s.nodes.len() > 1);
+    let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
+    kinds.filter(|(kind, n)| *kind != ContentionKind::Primaries || has_several || *n > 0).collect()
 }

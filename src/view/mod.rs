@@ -31,8 +31,8 @@ pub use worker::{PollerView, WorkerProcessView, WorkerView};
 pub use crate::config::SeriesTier;
 pub use crate::derive::quorum::Votes;
 pub use crate::derive::{
-    Aspect, BlindReason, ClockStatus, DivergenceKind, Evidence, LeaseSource, Liveness,
-    LivenessSource, Signal, StallSource,
+    Aspect, BlindReason, ClockStatus, ContentionKind, DivergenceKind, Evidence, LeaseSource,
+    Liveness, LivenessSource, Signal, StallSource,
 };
 use crate::observe::Mono;
 pub use crate::observe::lock::Mode;
@@ -80,6 +80,8 @@ pub struct StoreView {
     pub primaries: Option<u64>,
     /// The primary changed.
     pub failovers: u64,
+    /// Replicated bytes that primaries had and their successors had not.
+    pub failover_lost_bytes: u64,
     /// Ends by evidence, in the order of `Evidence::ALL`.
     pub lease_ends: Vec<(Evidence, u64)>,
     /// Locks held and free.

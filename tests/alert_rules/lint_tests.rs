@@ -159,7 +159,7 @@ fn queries_name_what_there_is() {
     let values = |selector: &str, what: &str| {
         of_query(&format!("max by (store) ({selector}) > 0"), what);
     };
-    values("dlock_locks_flagged{signal=\"contested\"}", "is never \"contested\"");
+    values("dlock_locks_flagged{signal=\"doubted\"}", "is never \"doubted\"");
     values("dlock_store_role{role=\"slave\"}", "is never \"slave\"");
     values("dlock_lock_previous_holder_info{evidence=~\"lapsed|gone\"}", "is never \"gone\"");
     of_query("max by (store, lock) ({lock=\"a\"}) > 0", "without a metric name");

@@ -248,6 +248,7 @@ impl World {
             "DlockLocksLost"
             | "DlockStoreEvictsLocks"
             | "DlockStoreTwoPrimaries"
+            | "DlockContested"
             | "DlockPermissionDenied" => {
                 v.set("STORE", "split");
                 v.node("REDIS", &s.split);

@@ -6,7 +6,7 @@ use super::crowd::MOST;
 use super::named::UNATTRIBUTED;
 use super::share::Share;
 use super::write::learn_largest;
-use super::{Creep, Growth, Lock, Phase, ReadContext, expired_under_index};
+use super::{Claim, Creep, Growth, Lock, Phase, ReadContext, expired_under_index};
 use crate::derive::ends::{After, PendingEnd};
 use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Weight};
@@ -63,6 +63,7 @@ impl Lock {
             self.counts.acquisitions += 1;
         }
         if let Some(o) = &owner {
+            self.succeeded_by(o, c.seen.span.done);
             for p in &mut self.pending {
                 let is_early = match p.expiry {
                     Expiry::At(e) => c.seen.time < e,
@@ -94,6 +95,11 @@ impl Lock {
             is_own: next.is_own,
             first: c.seen,
             begun_after: after.map(|s| s.span.done),
+            // The newest of these is this read.
+            acquired_after: self.sights[1]
+                .as_ref()
+                .filter(|_| after.is_some())
+                .and_then(|s| s.offset),
             last: c.seen,
             expiry,
             write: Write {
@@ -166,7 +172,10 @@ impl Lock {
             self.pending.remove(0);
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }
+        let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
+        let claim = Claim::of(&tenure, lease, is_cut, c.seen.span.done);
         self.pending.push(PendingEnd {
+            claim,
             token: tenure.owner.as_ref().map(|o| o.token.clone()),
             kind,
             worker: tenure.seat.worker.clone().unwrap_or_else(|| "".into()),
@@ -180,7 +189,7 @@ impl Lock {
             ends_by_expiry: self.rules.ends_by_expiry.unwrap_or(tenure.value.ends_by_expiry),
             liveness: liveness.0,
             held,
-            is_cut: tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros,
+            is_cut,
             largest: tenure.largest,
             is_shared: self.raised.is_some(),
             has_returned: false,
@@ -214,6 +223,7 @@ impl Lock {
             match evidence {
                 None => self.pending.push(p),
                 Some(e) => {
+                    self.note_lost(&p, e, after);
                     self.settled(&p, e, fx);
                     settled.push((e, p));
                 }

@@ -171,6 +171,7 @@ impl Lock {
         if is_broken {
             self.sights = [None, None];
             self.replicas.iter_mut().for_each(Replica::forget_pending);
+            self.rivals.iter_mut().for_each(super::rival::Rival::forget_pending);
         }
         self.replicas.iter_mut().for_each(|r| r.settle(&sight));
         self.sights.rotate_right(1);

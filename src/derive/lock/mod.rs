@@ -5,6 +5,7 @@
 
 mod absurd;
 mod beside;
+mod contested;
 mod counts;
 mod creep;
 mod crowd;
@@ -19,6 +20,7 @@ mod merged;
 mod named;
 mod pointer;
 mod read;
+mod rival;
 mod shape;
 mod share;
 mod stall;
@@ -51,6 +53,7 @@ use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
+pub use contested::{Claim, Contested};
 pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
@@ -133,6 +136,10 @@ pub struct Lock {
     pub counts: Counts,
     /// Replicas.
     pub replicas: Vec<Replica>,
+    /// Other nodes that say master.
+    pub(super) rivals: Vec<rival::Rival>,
+    /// Two owners at once.
+    pub contested: Contested,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
     /// When something of it needed a look, for `series: flagged` and for groups.
@@ -207,6 +214,8 @@ impl Lock {
             overdue_until: None,
             counts: Counts::default(),
             replicas: Vec::new(),
+            rivals: Vec::new(),
+            contested: Contested::default(),
             sights: [None, None],
             look: None,
             has_appeared: watched.has_appeared,

@@ -64,6 +64,7 @@ impl Lock {
         self.judge_unheld(c, fx);
         self.judge_lapses(c, fx);
         self.judge_replicas(c, fx);
+        self.judge_contested(c, fx);
     }
 
     fn read_value(

@@ -47,7 +47,8 @@ impl Store {
         if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
             return;
         }
-        let after = After { flushes: facts.flushes, evicted: facts.evicted_keys };
+        let after =
+            After { flushes: facts.flushes, evicted: facts.evicted_keys, cut: self.succession.cut };
         for lock in self.locks.values_mut().filter(|l| !l.pending.is_empty()) {
             for (evidence, end) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {

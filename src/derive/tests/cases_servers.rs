@@ -115,7 +115,7 @@ fn servers_that_evict_or_lose_locks() {
                 assert_eq!(lock.counts.acquisitions, 2);
                 assert!(lock.counts.expired_under_holder.unwrap().iter().all(|(_, n)| *n == 0));
             },
-            raises: &[],
+            raises: &[Signal::Contested],
         },
         Case {
             name: "and the other one had it by the first read after the failover",
@@ -129,7 +129,7 @@ fn servers_that_evict_or_lose_locks() {
                 s.advance(5_000);
                 assert_eq!(ends(s, Evidence::Failover), 1, "{:#?}", s.lock().transitions);
             },
-            raises: &[],
+            raises: &[Signal::Contested],
         },
         Case {
             name: "one node of a quorum is flushed, and extending does not bring its key back",

@@ -22,7 +22,7 @@ mod liveness;
 mod readers;
 mod renewal;
 mod review;
-mod sim;
+pub mod sim;
 mod sources;
 mod spread;
 mod stall;

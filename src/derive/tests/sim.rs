@@ -514,7 +514,12 @@ impl Sim {
     }
 
     fn facts(&mut self) {
-        self.step(Observation::Node(Box::new(NodeFacts {
+        self.step(Observation::Node(Box::new(self.node_facts())));
+    }
+
+    /// What the server says of itself.
+    pub fn node_facts(&self) -> NodeFacts {
+        NodeFacts {
             node: node(),
             connection: self.connection,
             span: Span {
@@ -544,7 +549,7 @@ impl Sim {
             rejected_connections: Some(0),
             flushes: Some(self.flushes),
             permissions: vec![],
-        })));
+        }
     }
 
     // What is shown.

@@ -14,6 +14,9 @@ families! { STORES:
         "Largest number of nodes of one replication lineage that say master at once; 1 is healthy in every topology.";
     FAILOVERS = Counter Core "dlock_store_failovers_total" ["store"]
         "How often the primary of a replication lineage changed, as seen by polling.";
+    LOST_BYTES = Counter Core "dlock_store_failover_lost_bytes_total" ["store"]
+        "Bytes of the replication stream that primaries had written and the primaries after them did not have: an upper \
+         bound by what was seen of the old one, which counts what it writes after its return.";
     RESTARTS = Counter Core "dlock_store_restarts_total" ["store", "addr"]
         "How often the node's run id (INFO) changed, as seen by polling.";
     RESTART_UNSAFE = Gauge Core "dlock_store_restart_unsafe" ["store", "addr"]

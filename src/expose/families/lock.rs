@@ -120,6 +120,9 @@ fn add_counters(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         let ends = counted(&counts.ends, evidence);
         sheet.add(&cat::ENDS, [store, &lock.name, evidence.as_str()], ends as f64);
     }
+    for (kind, n) in &counts.contentions {
+        sheet.add(&cat::CONTENTIONS, [store, &lock.name, kind.as_str()], *n as f64);
+    }
     if let Some(expired) = &counts.expired_under_holder {
         for state in EXPIRED_STATES {
             let labels = [store, &lock.name, state.as_str()];
@@ -144,6 +147,7 @@ fn add_signals(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
 
 fn signal_family(signal: Signal) -> &'static Family<2> {
     match signal {
+        Signal::Contested => &cat::CONTESTED,
         Signal::RenewalAfterLostLiveness => &cat::RENEWAL_AFTER_LOST_LIVENESS,
         Signal::HolderStale => &cat::HOLDER_STALE,
         Signal::RenewalOverdue => &cat::RENEWAL_OVERDUE,

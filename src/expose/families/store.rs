@@ -15,6 +15,7 @@ pub fn add(sheet: &mut Sheet, store: &StoreView) {
     }
     sheet.add_some(&cat::PRIMARIES, [name], store.primaries.map(|n| n as f64));
     sheet.add(&cat::FAILOVERS, [name], store.failovers as f64);
+    sheet.add(&cat::LOST_BYTES, [name], store.failover_lost_bytes as f64);
     for evidence in Evidence::ALL {
         let ends = store.lease_ends.iter().find(|(e, _)| e == evidence).map_or(0, |(_, n)| *n);
         sheet.add(&cat::LEASE_ENDS, [name, evidence.as_str()], ends as f64);

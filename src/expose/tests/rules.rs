@@ -36,7 +36,13 @@ fn rises_are_shown_for_the_signals_of_the_tier() {
     };
     assert_eq!(
         signals_of("nightly"),
-        ["holder_stale", "lease_without_ttl", "renewal_after_lost_liveness", "renewal_overdue"]
+        [
+            "contested",
+            "holder_stale",
+            "lease_without_ttl",
+            "renewal_after_lost_liveness",
+            "renewal_overdue"
+        ]
     );
     assert_eq!(signals_of("orders").len(), Signal::ALL.len());
     assert_eq!(
@@ -79,6 +85,7 @@ fn a_store_that_was_not_read_keeps_its_nodes_and_counters_only() {
             "dlock_group_lease_renewals_total",
             "dlock_group_signal_rises_total",
             "dlock_locks_dropped",
+            "dlock_store_failover_lost_bytes_total",
             "dlock_store_failovers_total",
             "dlock_store_lease_ends_total",
             "dlock_store_permission_denied",

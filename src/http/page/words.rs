@@ -7,6 +7,7 @@ use crate::view::{
 /// What a signal says.
 pub fn signal(signal: Signal) -> &'static str {
     match signal {
+        Signal::Contested => "two owners were valid at once",
         Signal::RenewalAfterLostLiveness => "still renewed although its holder lost liveness",
         Signal::HolderStale => "its holder lost liveness and still owns it",
         Signal::RenewalOverdue => "a renewal that should have come did not",
@@ -26,6 +27,10 @@ pub fn signal(signal: Signal) -> &'static str {
 /// What it means when a signal is up, for somebody who has to decide what to do.
 pub fn meaning(signal: Signal) -> &'static str {
     match signal {
+        Signal::Contested => {
+            "Two primaries grant it to two owners, or the server lost it and another owner got it before the first one's lease \
+             was over: both may work under it."
+        }
         Signal::RenewalAfterLostLiveness => {
             "Its holder is dead, replaced, frozen or stopped, and something goes on renewing the lease: it will never run out \
              by itself."

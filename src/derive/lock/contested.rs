@@ -1,0 +1,245 @@
+//! Whether two owners may believe in the lock at once: two primaries grant it, or the server took it from one and
+//! another got it before the first one's lease was over.
+//!
+//! What an owner does with the lock meanwhile is nothing that a store can show. What cannot be proven is not claimed: an owner
+//! that may have let go is not counted.
+
+use std::time::Duration;
+
+use super::share::is_shared;
+use super::{Lock, Phase, ReadContext, rival::Rival};
+use crate::derive::ends::{After, Cut, PendingEnd};
+use crate::derive::replica::Sight;
+use crate::derive::tenure::Tenure;
+use crate::derive::wanted::Effects;
+use crate::derive::words::{ContentionKind, Evidence, Signal};
+use crate::observe::{Expiry, Mono, Owner, Token};
+
+/// An event is shown for this long at least.
+const LEAST_SHOWN: Duration = Duration::from_secs(60);
+/// An owner whose lease never ends is taken to believe in it for this long.
+const ENDLESS: Duration = Duration::from_secs(60);
+/// Owners that lost the lock and are remembered.
+const MOST_LOST: usize = 4;
+
+/// What an owner that the server took the lock from may go on believing.
+#[derive(Clone, Debug, Default)]
+pub struct Claim {
+    /// The lease that it was granted is over then, on our clock.
+    pub until: Option<Mono>,
+    /// The primary's offset in the last read without it: its acquire came later.
+    pub acquired_after: Option<u64>,
+    /// It was seen in two reads.
+    pub is_seen_twice: bool,
+    /// Another owner was seen before `until`.
+    pub is_succeeded: bool,
+}
+
+impl Claim {
+    /// Of a tenure that ended; `lease` is its L in microseconds.
+    pub(super) fn of(tenure: &Tenure, lease: Option<i64>, is_cut: bool, gone: Mono) -> Self {
+        let left = |e: crate::observe::ServerTime| {
+            let left = e.micros_since(tenure.last.time).max(0).unsigned_abs();
+            tenure.last.span.sent.plus(Duration::from_micros(left))
+        };
+        let until = match (tenure.expiry, lease) {
+            (Expiry::Never, _) => Some(gone.plus(ENDLESS)),
+            (Expiry::At(_), Some(l)) if is_cut => {
+                let made = tenure.write.made_at(Some(l));
+                Some(made.plus(Duration::from_micros(l.max(0).unsigned_abs())))
+            }
+            (Expiry::At(_), None) if is_cut => None,
+            (Expiry::At(e), _) => Some(left(e)),
+        };
+        Self {
+            until: until.filter(|_| !tenure.shortened),
+            acquired_after: tenure.acquired_after,
+            is_seen_twice: tenure.first.span.done < tenure.last.span.done,
+            is_succeeded: false,
+        }
+    }
+}
+
+/// Whether the server took the lock from its owner, which may not know.
+pub fn was_taken(claim: &Claim, evidence: Evidence, cut: Cut) -> bool {
+    claim.is_seen_twice
+        && match evidence {
+            Evidence::Flushed | Evidence::Evicted | Evidence::ClockStep => true,
+            // The new primary has all up to there: an acquire that it knew of was let go of by its owner, or overwritten.
+            Evidence::Failover => match cut {
+                Cut::At(kept) => claim.acquired_after.is_some_and(|after| after >= kept),
+                Cut::All => true,
+                Cut::Unknown => false,
+            },
+            _ => false,
+        }
+}
+
+/// An owner that lost the lock.
+#[derive(Clone, Debug)]
+struct Lost {
+    token: Token,
+    until: Mono,
+}
+
+/// What is known of two owners at once.
+#[derive(Clone, Debug, Default)]
+pub struct Contested {
+    lost: Vec<Lost>,
+    /// An event is shown until then.
+    shown_until: Option<Mono>,
+    /// Events, in the order of `ContentionKind::ALL`.
+    pub events: [u64; ContentionKind::ALL.len()],
+}
+
+impl Contested {
+    fn count(&mut self, kind: ContentionKind) {
+        if let Some(n) = self.events.get_mut(kind as usize) {
+            *n += 1;
+        }
+    }
+
+    fn proven(&mut self, at: Mono, until: Mono) {
+        self.count(ContentionKind::Lost);
+        let until = until.max(at.plus(LEAST_SHOWN));
+        self.shown_until = Some(self.shown_until.map_or(until, |u| u.max(until)));
+    }
+
+    /// The owner that holds the lock in a read.
+    fn held_by(&mut self, token: &Token, at: Mono) {
+        self.lost.retain(|l| at < l.until && l.token != *token);
+        let lost = std::mem::take(&mut self.lost);
+        if let Some(until) = lost.iter().map(|l| l.until).max() {
+            self.proven(at, until);
+        }
+    }
+}
+
+impl Lock {
+    /// Whether only one may hold it, and one key tells who.
+    pub fn is_exclusive(&self) -> bool {
+        self.spread.is_none()
+            && !matches!(self.phase, Phase::Shared(_))
+            && !self.value.as_ref().is_some_and(|v| is_shared(v))
+            && self.rules.limit.is_none()
+    }
+
+    /// Another owner was found; ends that wait for their evidence are told.
+    pub(super) fn succeeded_by(&mut self, owner: &Owner, at: Mono) {
+        for end in &mut self.pending {
+            let is_before = end.claim.until.is_some_and(|until| at < until);
+            if end.token.as_ref() == Some(&owner.token) {
+                // It has it again, and knows.
+                end.claim.until = end.claim.until.filter(|_| end.claim.is_succeeded);
+            } else {
+                end.claim.is_succeeded |= is_before;
+            }
+        }
+    }
+
+    /// An end has its evidence.
+    pub(super) fn note_lost(&mut self, end: &PendingEnd, evidence: Evidence, after: After) {
+        let Some(token) = end.token.clone().filter(|_| !end.is_shared) else { return };
+        let Some(until) = end.claim.until else { return };
+        if !self.is_exclusive() || !was_taken(&end.claim, evidence, after.cut) {
+            return;
+        }
+        if end.claim.is_succeeded {
+            self.contested.proven(end.gone.span.done, until);
+        } else {
+            if self.contested.lost.len() >= MOST_LOST {
+                self.contested.lost.remove(0);
+            }
+            self.contested.lost.push(Lost { token, until });
+        }
+    }
+
+    /// Takes the read of another node that says master of the same history.
+    pub fn read_rival(&mut self, addr: &std::sync::Arc<str>, sight: Sight) {
+        if !self.is_exclusive() {
+            return;
+        }
+        if !self.rivals.iter().any(|r| r.addr == *addr) {
+            self.rivals.push(Rival::new(addr.clone()));
+        }
+        if let Some(rival) = self.rivals.iter_mut().find(|r| r.addr == *addr) {
+            rival.look(sight, self.sights.iter().flatten());
+        }
+    }
+
+    pub(super) fn judge_contested(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
+        let now = c.seen.span.done;
+        if let Some(sight) = &self.sights[0] {
+            for rival in &mut self.rivals {
+                if rival.settle(sight, c.poll) {
+                    self.contested.count(ContentionKind::Primaries);
+                }
+            }
+        }
+        if let Phase::Held(tenure) = &self.phase
+            && let Some(owner) = &tenure.owner
+        {
+            self.contested.held_by(&owner.token, now);
+        }
+        let rival = self.rivals.iter().find(|r| r.is_shown(now, c.poll)).map(|r| r.addr.clone());
+        let is_lost = self.contested.shown_until.is_some_and(|until| now < until);
+        let value = self.is_exclusive().then_some(rival.is_some() || is_lost);
+        let detail = || match rival {
+            Some(addr) => format!("{addr} says master too and grants it to another owner"),
+            None => {
+                "the server lost it, and another owner got it before the first one's lease was over"
+                    .into()
+            }
+        };
+        self.signal(Signal::Contested, value, now, detail, fx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(acquired_after: Option<u64>) -> Claim {
+        Claim { until: Some(Mono(1)), acquired_after, is_seen_twice: true, is_succeeded: false }
+    }
+
+    #[test]
+    fn what_takes_a_lock_from_its_owner() {
+        let at = |after, evidence, cut| was_taken(&claim(after), evidence, cut);
+        let cases = [
+            ("flushed", at(None, Evidence::Flushed, Cut::Unknown), true),
+            ("evicted", at(None, Evidence::Evicted, Cut::Unknown), true),
+            ("clock", at(None, Evidence::ClockStep, Cut::Unknown), true),
+            ("released", at(Some(9), Evidence::Released, Cut::All), false),
+            ("unknown", at(Some(9), Evidence::Unknown, Cut::All), false),
+            ("acquired after the cut", at(Some(188), Evidence::Failover, Cut::At(120)), true),
+            ("acquired right after it", at(Some(120), Evidence::Failover, Cut::At(120)), true),
+            ("maybe before it", at(Some(119), Evidence::Failover, Cut::At(120)), false),
+            ("begin unseen", at(None, Evidence::Failover, Cut::At(120)), false),
+            ("came back empty", at(None, Evidence::Failover, Cut::All), true),
+            ("history unknown", at(Some(188), Evidence::Failover, Cut::Unknown), false),
+        ];
+        for (name, is_taken, expected) in cases {
+            assert_eq!(is_taken, expected, "{name}");
+        }
+        let once = Claim { is_seen_twice: false, ..claim(Some(188)) };
+        assert!(!was_taken(&once, Evidence::Flushed, Cut::All));
+    }
+
+    #[test]
+    fn an_owner_that_has_it_again_or_whose_lease_is_over_contends_with_nobody() {
+        let token = |t: &str| Token::new(t.as_bytes());
+        let lost = |until| Contested {
+            lost: vec![Lost { token: token("a"), until: Mono::from_secs_f64(until) }],
+            ..Contested::default()
+        };
+        for (name, owner, at, events) in
+            [("its own", "a", 5.0, 0), ("too late", "b", 30.0, 0), ("another", "b", 29.0, 1)]
+        {
+            let mut c = lost(30.0);
+            c.held_by(&token(owner), Mono::from_secs_f64(at));
+            c.held_by(&token("c"), Mono::from_secs_f64(at));
+            assert_eq!(c.events[ContentionKind::Lost as usize], events, "{name}");
+        }
+    }
+}
