@@ -83,6 +83,8 @@ pub struct NodeFacts {
     pub min_replicas_to_write: Option<u64>,
     /// `aof_enabled`.
     pub aof: Option<bool>,
+    /// `rdb_last_load_keys_loaded` (7.0): keys that the server found when it started.
+    pub loaded_keys: Option<u64>,
     /// `maxmemory` in bytes, 0 for none.
     pub maxmemory: Option<u64>,
     /// `maxmemory_policy`.

@@ -57,8 +57,13 @@ impl Succession {
         let is_kin = facts.replid2.as_ref() == Some(&old.replid);
         self.cut = match facts.second_offset {
             Some(second) if is_kin => Cut::At(second.saturating_sub(1)),
-            // Another history that goes back to nothing: it began empty, unless its log was replayed.
-            None if facts.replid2.is_none() && facts.aof == Some(false) => Cut::All,
+            // Another history that goes back to nothing: it began empty, unless its log was replayed or a dump loaded.
+            None if facts.replid2.is_none()
+                && facts.aof == Some(false)
+                && facts.loaded_keys == Some(0) =>
+            {
+                Cut::All
+            }
             _ => Cut::Unknown,
         };
         self.before = None;
@@ -139,6 +144,21 @@ mod tests {
         for (name, led, cut, lost) in cases {
             let s = after(&led);
             assert_eq!((s.cut, s.lost_bytes), (cut, lost), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_restart_that_kept_anything_may_have_kept_all() {
+        for (aof, loaded, cut) in [
+            (Some(false), Some(0), Cut::All),
+            (Some(false), Some(3), Cut::Unknown),
+            (Some(false), None, Cut::Unknown),
+            (Some(true), Some(0), Cut::Unknown),
+        ] {
+            let mut s = after(&[("x", "one", None, 188)]);
+            let back = facts(("x", "two", None, 0));
+            s.led_by(&NodeFacts { aof, loaded_keys: loaded, ..back });
+            assert_eq!(s.cut, cut, "{aof:?} {loaded:?}");
         }
     }
 

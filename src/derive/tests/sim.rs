@@ -541,6 +541,7 @@ impl Sim {
             connected_replicas: Some(0),
             min_replicas_to_write: None,
             aof: Some(false),
+            loaded_keys: Some(0),
             maxmemory: Some(self.memory.0),
             maxmemory_policy: Some(self.memory.1.into()),
             evicted_keys: Some(self.evicted),

@@ -20,7 +20,7 @@ second_repl_offset:-1\r\n";
 
 const REDIS_70_PRIMARY: &str = "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n\
 run_id:72cb8f67a7fb0256476df29a6538e69786b35be4\r\n\r\n# Memory\r\nmaxmemory:1048576\r\nmaxmemory_policy:allkeys-lru\r\n\
-\r\n# Persistence\r\nloading:0\r\nasync_loading:0\r\naof_enabled:1\r\n\r\n# Stats\r\ntotal_connections_received:6\r\n\
+\r\n# Persistence\r\nloading:0\r\nasync_loading:0\r\naof_enabled:1\r\nrdb_last_load_keys_loaded:7\r\n\r\n# Stats\r\ntotal_connections_received:6\r\n\
 rejected_connections:2\r\nexpired_keys:12\r\nevicted_keys:5\r\n\r\n# Replication\r\nrole:master\r\nconnected_slaves:3\r\n\
 slave0:ip=10.0.0.6,port=6380,state=online,offset=1316,lag=1\r\nslave1:ip=fd00::7,port=6381,state=online,offset=x,lag=1\r\n\
 slave2:ip=10.0.0.8,port=0,state=wait_bgsave,offset=0,lag=0\r\n\
@@ -60,6 +60,7 @@ fn redis_70_primary() {
     );
     assert_eq!((f.replid.as_deref(), f.replid2.as_deref()), (Some("61b0"), Some("99ff")));
     assert_eq!((f.aof, f.maxmemory), (Some(true), Some(1 << 20)));
+    assert_eq!(f.loaded_keys, Some(7));
     assert_eq!(f.maxmemory_policy.as_deref(), Some("allkeys-lru"));
     assert_eq!((f.evicted_keys, f.expired_keys), (Some(5), Some(12)));
     assert_eq!((f.connections_received, f.rejected_connections), (Some(6), Some(2)));
