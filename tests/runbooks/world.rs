@@ -255,6 +255,7 @@ impl World {
                 v.node("REPLICA", &s.promoted);
                 v.set("ADDR", s.split.address().to_string());
                 v.set("KEY", "lock:both");
+                v.set("LOCK", "lost");
                 v.set("PATTERN", "lock:*");
             }
             "DlockStoreDown" => {

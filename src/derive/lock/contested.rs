@@ -4,6 +4,7 @@
 //! What an owner does with the lock meanwhile is nothing that a store can show. What cannot be proven is not claimed: an owner
 //! that may have let go is not counted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::share::is_shared;
@@ -33,6 +34,8 @@ pub struct Claim {
     pub is_seen_twice: bool,
     /// Another owner was seen before `until`.
     pub is_succeeded: bool,
+    /// The worker that something named as the holder.
+    pub worker: Option<Arc<str>>,
 }
 
 impl Claim {
@@ -56,8 +59,14 @@ impl Claim {
             acquired_after: tenure.acquired_after,
             is_seen_twice: tenure.first.span.done < tenure.last.span.done,
             is_succeeded: false,
+            worker: tenure.seat.named.clone(),
         }
     }
+}
+
+/// Whether the holder is the one that lost it: it knows, whatever its token is now.
+fn is_back(lost: (&Token, Option<&Arc<str>>), now: (&Token, Option<&Arc<str>>)) -> bool {
+    lost.0 == now.0 || lost.1.is_some_and(|worker| Some(worker) == now.1)
 }
 
 /// Whether the server took the lock from its owner, which may not know.
@@ -79,6 +88,7 @@ pub fn was_taken(claim: &Claim, evidence: Evidence, cut: Cut) -> bool {
 #[derive(Clone, Debug)]
 struct Lost {
     token: Token,
+    worker: Option<Arc<str>>,
     until: Mono,
 }
 
@@ -106,8 +116,8 @@ impl Contested {
     }
 
     /// The owner that holds the lock in a read.
-    fn held_by(&mut self, token: &Token, at: Mono) {
-        self.lost.retain(|l| at < l.until && l.token != *token);
+    fn held_by(&mut self, now: (&Token, Option<&Arc<str>>), at: Mono) {
+        self.lost.retain(|l| at < l.until && !is_back((&l.token, l.worker.as_ref()), now));
         let lost = std::mem::take(&mut self.lost);
         if let Some(until) = lost.iter().map(|l| l.until).max() {
             self.proven(at, until);
@@ -125,11 +135,11 @@ impl Lock {
     }
 
     /// Another owner was found; ends that wait for their evidence are told.
-    pub(super) fn succeeded_by(&mut self, owner: &Owner, at: Mono) {
+    pub(super) fn succeeded_by(&mut self, owner: &Owner, worker: Option<&Arc<str>>, at: Mono) {
         for end in &mut self.pending {
             let is_before = end.claim.until.is_some_and(|until| at < until);
-            if end.token.as_ref() == Some(&owner.token) {
-                // It has it again, and knows.
+            let lost = end.token.as_ref().map(|token| (token, end.claim.worker.as_ref()));
+            if lost.is_some_and(|lost| is_back(lost, (&owner.token, worker))) {
                 end.claim.until = end.claim.until.filter(|_| end.claim.is_succeeded);
             } else {
                 end.claim.is_succeeded |= is_before;
@@ -150,12 +160,13 @@ impl Lock {
             if self.contested.lost.len() >= MOST_LOST {
                 self.contested.lost.remove(0);
             }
-            self.contested.lost.push(Lost { token, until });
+            let worker = end.claim.worker.clone();
+            self.contested.lost.push(Lost { token, worker, until });
         }
     }
 
     /// Takes the read of another node that says master of the same history.
-    pub fn read_rival(&mut self, addr: &std::sync::Arc<str>, sight: Sight) {
+    pub fn read_rival(&mut self, addr: &Arc<str>, sight: Sight) {
         if !self.is_exclusive() {
             return;
         }
@@ -179,7 +190,7 @@ impl Lock {
         if let Phase::Held(tenure) = &self.phase
             && let Some(owner) = &tenure.owner
         {
-            self.contested.held_by(&owner.token, now);
+            self.contested.held_by((&owner.token, tenure.seat.named.as_ref()), now);
         }
         let rival = self.rivals.iter().find(|r| r.is_shown(now, c.poll)).map(|r| r.addr.clone());
         let is_lost = self.contested.shown_until.is_some_and(|until| now < until);
@@ -200,7 +211,8 @@ mod tests {
     use super::*;
 
     fn claim(acquired_after: Option<u64>) -> Claim {
-        Claim { until: Some(Mono(1)), acquired_after, is_seen_twice: true, is_succeeded: false }
+        let until = Some(Mono(1));
+        Claim { until, acquired_after, is_seen_twice: true, is_succeeded: false, worker: None }
     }
 
     #[test]
@@ -230,15 +242,24 @@ mod tests {
     fn an_owner_that_has_it_again_or_whose_lease_is_over_contends_with_nobody() {
         let token = |t: &str| Token::new(t.as_bytes());
         let lost = |until| Contested {
-            lost: vec![Lost { token: token("a"), until: Mono::from_secs_f64(until) }],
+            lost: vec![Lost {
+                token: token("a"),
+                worker: Some("w-1".into()),
+                until: Mono::from_secs_f64(until),
+            }],
             ..Contested::default()
         };
-        for (name, owner, at, events) in
-            [("its own", "a", 5.0, 0), ("too late", "b", 30.0, 0), ("another", "b", 29.0, 1)]
-        {
+        for (name, owner, worker, at, events) in [
+            ("its own", "a", None, 5.0, 0),
+            ("by a new token", "b", Some("w-1"), 5.0, 0),
+            ("too late", "b", Some("w-2"), 30.0, 0),
+            ("another", "b", Some("w-2"), 29.0, 1),
+            ("one that nothing names", "b", None, 29.0, 1),
+        ] {
             let mut c = lost(30.0);
-            c.held_by(&token(owner), Mono::from_secs_f64(at));
-            c.held_by(&token("c"), Mono::from_secs_f64(at));
+            let worker = worker.map(Arc::from);
+            c.held_by((&token(owner), worker.as_ref()), Mono::from_secs_f64(at));
+            c.held_by((&token("c"), None), Mono::from_secs_f64(at));
             assert_eq!(c.events[ContentionKind::Lost as usize], events, "{name}");
         }
     }

@@ -63,7 +63,6 @@ impl Lock {
             self.counts.acquisitions += 1;
         }
         if let Some(o) = &owner {
-            self.succeeded_by(o, c.seen.span.done);
             for p in &mut self.pending {
                 let is_early = match p.expiry {
                     Expiry::At(e) => c.seen.time < e,
@@ -85,6 +84,9 @@ impl Lock {
             workers.attach(o, name, (self.store, self.key), c.seen.span.done, fx)
         });
         self.was_named |= seat.worker.is_some();
+        if let Some(o) = &owner {
+            self.succeeded_by(o, seat.named.as_ref(), c.seen.span.done);
+        }
         let mut tenure = Tenure {
             owner,
             seat,

@@ -174,6 +174,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
         /// However far the old primary was last seen, a successor that had all of it lost nothing.
         #[test]
         fn a_healthy_succession_loses_nothing(steps in proptest::collection::vec((0..1_000_u64, 0..50_u64), 1..20)) {
