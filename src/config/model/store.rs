@@ -7,13 +7,17 @@ use std::time::Duration;
 use super::{LockConfig, NodeClock};
 use crate::secret::Secret;
 
-/// One lock store: a server or a primary with its replicas.
+/// One lock store: servers that hold the same locks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Store {
     /// Its name, the `store` label.
     pub name: Arc<str>,
-    /// Where to begin; replicas are found from it.
+    /// How its servers belong together.
+    pub topology: Topology,
+    /// Where to begin; what else there is, is found from it.
     pub url: RedisUrl,
+    /// Further addresses that the user gave; they differ from the first in nothing but the address.
+    pub further_urls: Vec<RedisUrl>,
     /// Replicas in addition to those the server announces, `host:port`.
     pub replicas: Vec<String>,
     /// ACL user, if any.
@@ -32,6 +36,14 @@ pub struct Store {
     pub clocks: Vec<NodeClock>,
     /// The locks.
     pub locks: Vec<LockConfig>,
+}
+
+/// How the servers of a store belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Topology {
+    /// A primary with its replicas.
+    #[default]
+    Standalone,
 }
 
 /// A parsed `redis://`, `rediss://` or `redis+unix://` URL without user information.

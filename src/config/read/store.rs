@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
-use super::super::model::Store;
+use super::super::model::{RedisUrl, Store, Topology};
 use super::super::redis_url;
 use super::super::unknown::variable;
 use super::clock::{self, Clocks};
@@ -20,10 +20,8 @@ pub(super) fn read(
     told: &mut Told,
     around: Around<'_>,
 ) -> Option<Store> {
-    at.require("url", "add it, such as `redis://127.0.0.1:6379`");
-    let password_variable = variable(&format!("{}.password", at.path));
-    let url =
-        at.text("url").and_then(|u| noted(at, "url", redis_url::parse(u, &password_variable)));
+    let topology = topology(at);
+    let (url, further_urls) = urls(at, topology).unzip();
     let mut replicas = Vec::new();
     for item in at.texts("replicas") {
         match checks::host_port(item.text) {
@@ -34,8 +32,6 @@ pub(super) fn read(
             Err((reason, fix)) => item.wrong(reason, fix),
         }
     }
-    // Both topologies of this version are watched alike: from the URL, with the replicas that are found.
-    at.one_of("topology");
     let clocks = clock::of_nodes(at, known);
     let index = owner_index(at);
     if index.is_some() {
@@ -62,15 +58,73 @@ pub(super) fn read(
         replicas,
         username: at.text("username").map(str::to_owned),
         password: password(at),
-        tls: tls(at, url.as_ref().map(|u| u.tls), "rediss://"),
+        tls: tls(at, url.as_ref().map(|u: &RedisUrl| u.tls), "rediss://"),
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
         owner_index: index,
+        topology: topology?,
+        further_urls: further_urls?,
         clocks: clocks?,
         locks,
         url: url?,
     };
     complete.then_some(store)
+}
+
+/// How its servers belong together.
+fn topology(at: &Cursor<'_>) -> Option<Topology> {
+    // Both words of this version mean the same: from the URL, with the replicas that are found.
+    match at.one_of("topology") {
+        None if at.has("topology") => None,
+        _ => Some(Topology::Standalone),
+    }
+}
+
+/// The addresses, of `url` or `urls`. They are of one kind: all with TLS or none, all with one database.
+fn urls(at: &Cursor<'_>, topology: Option<Topology>) -> Option<(RedisUrl, Vec<RedisUrl>)> {
+    let password_variable = variable(&format!("{}.password", at.path));
+    let one =
+        || at.text("url").and_then(|u| noted(at, "url", redis_url::parse(u, &password_variable)));
+    if !at.has("urls") {
+        at.require("url", "add it, such as `redis://127.0.0.1:6379`");
+        return one().map(|url| (url, Vec::new()));
+    }
+    if at.has("url") {
+        at.wrong("url", "is set beside `urls`", "use one of the two");
+        one();
+    }
+    let mut urls: Vec<RedisUrl> = Vec::new();
+    let mut complete = true;
+    let items = at.texts("urls");
+    if items.len() > 1 && topology == Some(Topology::Standalone) {
+        let fix = "give the primary in `url` and what it does not announce in `replicas`";
+        at.wrong(
+            "urls",
+            "has several addresses, and the servers are one primary with replicas",
+            fix,
+        );
+    }
+    for item in items {
+        match redis_url::parse(item.text, &password_variable) {
+            Err((reason, fix)) => item.wrong(reason, fix),
+            Ok(url) if urls.iter().any(|u| u.addr == url.addr) => {
+                item.wrong("is listed twice", "remove one of the two");
+            }
+            Ok(url) if urls.first().is_some_and(|u| (u.tls, u.db) != (url.tls, url.db)) => {
+                item.wrong("differs from the first in TLS or database", "write all of them alike");
+            }
+            Ok(url) => {
+                urls.push(url);
+                continue;
+            }
+        }
+        complete = false;
+    }
+    if at.is_empty_list("urls") {
+        at.wrong("urls", "is empty", "add an address, such as `redis://127.0.0.1:6379`");
+    }
+    let mut urls = urls.into_iter();
+    urls.next().filter(|_| complete).map(|first| (first, urls.collect()))
 }
 
 /// The hash that names the worker of each token.

@@ -90,7 +90,8 @@ pub(in crate::config) static TOP: Section = Section {
 pub(in crate::config) static STORE: Section = Section {
     title: "stores.NAME",
     keys: &[
-        key("url", Text, "required"),
+        key("url", Text, "this or `urls`"),
+        key("urls", Texts, ""),
         key("topology", OneOf(&["auto", "standalone"], &["sentinel", "cluster", "quorum"]), "auto"),
         key("replicas", Texts, ""),
         key("username", Text, ""),
@@ -103,7 +104,7 @@ pub(in crate::config) static STORE: Section = Section {
         key("clocks", List(&NODE_CLOCK), ""),
         key("locks", List(&LOCK), ""),
     ],
-    later: &["urls", "events", "sentinel"],
+    later: &["events", "sentinel"],
 };
 
 pub(in crate::config) static OWNER_INDEX: Section =
