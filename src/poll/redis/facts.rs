@@ -4,12 +4,12 @@
 use super::ability::{Abilities, Ability};
 use super::codec::{Item, Walk};
 use super::conn::Conn;
-use super::failure::{Failure, is_noperm, is_unknown};
+use super::failure::{Failure, first_word, is_noperm, is_not_ready, is_unknown};
 use super::handshake::{Hello, version_at_least};
 use super::info::{self, Origin};
 use super::pack;
-use crate::observe::ServerTime;
 use crate::observe::node::{FailReason, NodeFacts, NodeRef, Role};
+use crate::observe::{ServerTime, Span};
 
 /// The sections that hold what [`NodeFacts`] needs; servers before 7.0 take only one at a time.
 const SECTIONS: [&str; 8] =
@@ -20,7 +20,10 @@ pub struct FactsReader {
     node: NodeRef,
     connection: u64,
     hello: Hello,
+    /// Whether `INFO` takes several sections at once, as far as the version tells.
     sections: bool,
+    /// It does not, whatever the version is: a proxy.
+    is_plain: bool,
     /// What `INFO` does not tell; nothing else of `CONFIG GET` is asked for.
     pub(super) min_replicas: Option<u64>,
     /// From `ROLE`, for servers whose `INFO` is not to be had.
@@ -33,8 +36,16 @@ impl FactsReader {
     /// For a fresh connection. `probe_key` is a key that we may read, if there is one.
     pub fn new(node: NodeRef, connection: u64, hello: Hello, probe_key: &[u8]) -> Self {
         let sections = hello.has_info_sections();
-        let (min_replicas, role, probe_key) = (None, Role::Unknown, probe_key.to_vec());
-        Self { node, connection, hello, sections, min_replicas, role, probe_key }
+        Self {
+            node,
+            connection,
+            hello,
+            sections,
+            is_plain: false,
+            min_replicas: None,
+            role: Role::Unknown,
+            probe_key: probe_key.to_vec(),
+        }
     }
 
     /// The first facts over this connection; also finds out what the server can do.
@@ -80,20 +91,11 @@ impl FactsReader {
         conn: &mut Conn,
         abilities: &mut Abilities,
     ) -> Result<NodeFacts, Failure> {
-        let mut request = Vec::new();
-        let mut replies = 1;
-        pack::command(&mut request, &["TIME"]);
-        if abilities.worth_trying("info") {
-            if self.sections {
-                pack::command(&mut request, &SECTIONS);
-                replies += 1;
-            } else {
-                pack::command(&mut request, &["INFO"]);
-                pack::command(&mut request, &["INFO", "commandstats"]);
-                replies += 2;
-            }
+        let (mut span, mut replies) = self.ask(conn, abilities).await?;
+        if self.sections && !self.is_plain && is_odd(conn, replies) {
+            self.is_plain = true;
+            (span, replies) = self.ask(conn, abilities).await?;
         }
-        let span = conn.exchange(&request, replies).await?;
         let time = time(&mut conn.walk(0))?;
         let origin =
             Origin { node: self.node.clone(), connection: self.connection, span, time: Some(time) };
@@ -132,6 +134,30 @@ impl FactsReader {
         facts.permissions = abilities.permissions();
         Ok(facts)
     }
+
+    /// Asks for both; gives the number of replies.
+    async fn ask(&self, conn: &mut Conn, abilities: &Abilities) -> Result<(Span, usize), Failure> {
+        let mut request = Vec::new();
+        let mut replies = 1;
+        pack::command(&mut request, &["TIME"]);
+        if abilities.worth_trying("info") {
+            if self.sections && !self.is_plain {
+                pack::command(&mut request, &SECTIONS);
+                replies += 1;
+            } else {
+                pack::command(&mut request, &["INFO"]);
+                pack::command(&mut request, &["INFO", "commandstats"]);
+                replies += 2;
+            }
+        }
+        Ok((conn.exchange(&request, replies).await?, replies))
+    }
+}
+
+/// Whether `INFO` is there and does not take what it was given.
+fn is_odd(conn: &Conn, replies: usize) -> bool {
+    let is_odd = |e: &[u8]| first_word(e) == b"ERR" && !is_unknown(e) && !is_not_ready(e);
+    replies > 1 && matches!(conn.walk(1).next(), Some(Item::Error(e)) if is_odd(e))
 }
 
 /// The reply to `TIME`.

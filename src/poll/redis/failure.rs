@@ -116,6 +116,10 @@ fn classify(error: &[u8]) -> (FailReason, &'static str) {
             "the server is at its maxmemory and refuses even reads; does a proxy stand between?",
         ),
         b"TRYAGAIN" => (FailReason::NotReady, "the cluster moves this slot; waiting"),
+        _ if is_unknown(error) => (
+            FailReason::Permission,
+            "the server has no such command: an old version, a proxy, or its provider took it away",
+        ),
         _ if is_full(error) => (FailReason::NotReady, "the server is at its maxclients; waiting"),
         _ => (FailReason::Other, "not an answer this program knows"),
     }

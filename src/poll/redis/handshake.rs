@@ -13,7 +13,7 @@ use super::ability::{Abilities, Ability};
 use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::dial::dial;
-use super::failure::{Failure, first_word, is_full, is_noperm};
+use super::failure::{Failure, first_word, is_full, is_noperm, is_unknown};
 use crate::config::{Password, RedisAddr, Store};
 use crate::observe::node::FailReason;
 use crate::secret::Secret;
@@ -157,7 +157,7 @@ async fn authenticate(
         Some(Item::Simple(_)) => Ok(()),
         Some(Item::Error(error)) => {
             let mut failure = Failure::server_secret("AUTH", error);
-            if failure.reason == FailReason::Other {
+            if failure.reason == FailReason::Other || is_unknown(error) {
                 failure.reason = FailReason::Auth;
             }
             Err(failure)
