@@ -2,6 +2,7 @@
 //! primary's reads.
 
 mod others;
+pub mod sentinels;
 mod settle;
 mod succession;
 
@@ -24,6 +25,7 @@ use crate::observe::lock::CompanionRead;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
+use sentinels::Sentinels;
 use settle::{marks, pool_of};
 use succession::Succession;
 
@@ -38,6 +40,8 @@ pub struct Store {
     pub nodes: BTreeMap<Arc<str>, Node>,
     /// The node whose reads are judged.
     pub primary: Option<Arc<str>>,
+    /// What sentinels say of it.
+    pub sentinels: Sentinels,
     /// The last node that was.
     pub(super) led_by: Option<Arc<str>>,
     pub(super) breaks: u64,
@@ -79,6 +83,7 @@ impl Store {
             name,
             nodes: BTreeMap::new(),
             primary: None,
+            sentinels: Sentinels::default(),
             led_by: None,
             breaks: 0,
             failover_marks: 0,
@@ -141,8 +146,7 @@ impl Store {
         }
         let is_vacant =
             self.primary.as_ref().is_none_or(|p| self.nodes.get(p).is_none_or(|n| !n.is_up));
-        let says_master = role == Role::Master || (role == Role::Unknown && self.nodes.len() == 1);
-        if says_master && is_vacant {
+        if self.is_meant(addr, role) && self.may_take_over(addr, is_vacant) {
             if self.led_by.as_ref().is_some_and(|before| before != addr) {
                 self.failovers += 1;
                 self.failover_marks += 1;

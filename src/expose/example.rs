@@ -58,6 +58,7 @@ fn main_store() -> StoreView {
         lists: vec![told::fleet(), told::unread_list()],
         groups: vec![group::jobs()],
         primaries: Some(1),
+        sentinels_disagree: Some(false),
         failovers: 1,
         failover_lost_bytes: 67,
         lease_ends: Evidence::ALL.iter().map(|e| (*e, 3)).collect(),
