@@ -15,7 +15,7 @@ pub(super) fn refuse(at: &Cursor<'_>) {
     if at.has("sentinel") {
         let fix = "set `topology: sentinel`, with the sentinels' addresses in `urls`, or remove it";
         at.wrong("sentinel", "is only for `topology: sentinel`", fix);
-        at.table("sentinel");
+        read(at, None, &TlsFiles::default());
     }
 }
 
