@@ -46,6 +46,7 @@ mod quiet_start;
 mod refused_keys;
 mod replicas;
 mod runbooks;
+mod sentinel;
 mod several_keys;
 mod silence;
 mod split;

@@ -46,8 +46,8 @@ pub fn instances(mut reply: Walk<'_>) -> Option<Vec<RedisAddr>> {
         let (mut host, mut port) = (None, None);
         for _ in 0..fields {
             match reply.bytes()? {
-                b"ip" => host = text(reply.bytes()),
-                b"port" => port = text(reply.bytes()),
+                b"ip" => host = text(Some(reply.bytes()?)),
+                b"port" => port = text(Some(reply.bytes()?)),
                 _ => reply.skip()?,
             }
         }
