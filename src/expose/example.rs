@@ -78,6 +78,7 @@ fn stale_store() -> StoreView {
     StoreView {
         name: "spare".into(),
         fresh: false,
+        sentinels_disagree: None,
         read_age_seconds: Some(34.0),
         nodes: vec![NodeView {
             facts: None,
