@@ -25,7 +25,7 @@ pub use cgroup::CgroupRead;
 pub use clock::{ClockRead, HostClock};
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
-pub use node::{NodeFacts, NodeRef, Role};
+pub use node::{Line, NodeFacts, NodeRef, Role};
 pub use sentinel::SentinelsSay;
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};

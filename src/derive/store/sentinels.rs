@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Store;
-use crate::observe::{Mono, Role, SentinelsSay};
+use crate::observe::{Mono, NodeRef, Role, SentinelsSay};
 
 /// The sentinels' last word.
 #[derive(Clone, Debug, Default)]
@@ -27,23 +27,19 @@ impl Store {
     /// Whether a node may become the primary, whose place may be vacant: while sentinels answer only the one that they name,
     /// and in the place of one that is alive only if most of them do. An old primary that comes back says master too, for
     /// seconds.
-    pub(super) fn may_take_over(&self, addr: &Arc<str>, is_vacant: bool) -> bool {
+    pub(super) fn may_take_over(&self, node: &NodeRef, is_vacant: bool) -> bool {
         match &self.sentinels.primary {
-            Some(named) => named == addr && (is_vacant || self.sentinels.is_majority),
+            Some(named) => *named == node.addr && (is_vacant || self.sentinels.is_majority),
             None => is_vacant,
         }
     }
 
-    /// Whether a node is to be taken for a primary: it says so, or does not tell and nobody else could be meant.
-    pub(super) fn is_meant(&self, addr: &Arc<str>, role: Role) -> bool {
-        let is_only = || self.nodes.values().filter(|n| n.role != Role::Sentinel).count() == 1;
-        match role {
-            Role::Master => true,
-            Role::Unknown => match &self.sentinels.primary {
-                Some(named) => named == addr,
-                None => is_only(),
-            },
-            _ => false,
+    /// Whether a node that does not tell its role is the only one that could be its line's primary.
+    pub(super) fn is_only_one(&self, node: &NodeRef) -> bool {
+        if let Some(named) = &self.sentinels.primary {
+            return *named == node.addr;
         }
+        let of_line = self.nodes.values().filter(|n| n.line == node.line);
+        of_line.filter(|n| n.role != Role::Sentinel).count() == 1
     }
 }

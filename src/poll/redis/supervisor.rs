@@ -21,7 +21,7 @@ use super::messages::{Report, Seen};
 use super::task::NodeTask;
 use crate::clock;
 use crate::config::{RedisAddr, Store};
-use crate::observe::{NodeRef, Observation, Role, StoreId};
+use crate::observe::{Line, NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
 use sentinels::Sentinels;
 
@@ -202,8 +202,9 @@ impl Supervisor {
         }
         if let Some((kept, run_id)) = self.aliases.get(&name) {
             // While the node is away its other name would be polled as a second server.
-            let still = |n: &Node| n.seen.is_none() || n.serves(run_id);
-            if self.nodes.get(kept).is_some_and(still) {
+            let kept = self.nodes.get_mut(kept);
+            if let Some(kept) = kept.filter(|n| n.seen.is_none() || n.serves(run_id)) {
+                kept.announced = now;
                 return;
             }
             self.aliases.remove(&name);
@@ -217,7 +218,7 @@ impl Supervisor {
         }
         let (requests, inbox) = mpsc::channel(QUEUE);
         let scans = Arc::new(AtomicBool::new(false));
-        let node = NodeRef { store: self.context.id, addr: name.clone() };
+        let node = NodeRef { store: self.context.id, line: Line::default(), addr: name.clone() };
         let keys = self.list.subscribe();
         let task = NodeTask::new(self.context.clone(), node, addr, inbox, keys, scans.clone());
         let task = self.tasks.spawn(task.run());

@@ -12,7 +12,7 @@ use super::{Closed, FORGOTTEN_AFTER, QUEUE, Supervisor};
 use crate::clock;
 use crate::config::{RedisAddr, Store};
 use crate::observe::node::FailReason;
-use crate::observe::{Mono, NodeRef, Observation, Role, SentinelsSay};
+use crate::observe::{Line, Mono, NodeRef, Observation, Role, SentinelsSay};
 use crate::poll::redis::dial::addr_text;
 use crate::poll::redis::member::Rank;
 use crate::poll::redis::messages::Request;
@@ -106,7 +106,7 @@ impl Supervisor {
             return;
         }
         let (requests, inbox) = mpsc::channel(QUEUE);
-        let node = NodeRef { store: self.context.id, addr: name.clone() };
+        let node = NodeRef { store: self.context.id, line: Line::default(), addr: name.clone() };
         let task = SentinelTask::new(self.context.clone(), access, node, addr, inbox);
         let task = self.tasks.spawn(task.run());
         let (run_id, why) = (None, None);
