@@ -47,6 +47,7 @@ mod refused_keys;
 mod replicas;
 mod runbooks;
 mod servers;
+mod sentinel;
 mod several_keys;
 mod silence;
 mod split;

@@ -17,6 +17,8 @@ pub enum Rank {
     Url,
     /// Its `replicas`.
     Configured,
+    /// A sentinel.
+    Named,
     /// Another node.
     Announced,
 }

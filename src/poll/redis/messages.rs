@@ -8,6 +8,7 @@ use super::ability::Ability;
 use super::asides::Aside;
 use super::failure::Failure;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
+use super::sentinel::Says;
 use crate::observe::node::{FailReason, NodeFacts, Role};
 use crate::observe::{KeyId, Mono};
 
@@ -39,6 +40,8 @@ pub enum Report {
     Gone(Vec<KeyId>),
     /// These take a lock's place from now on, or none.
     Aside(Vec<(KeyId, Aside)>),
+    /// A sentinel.
+    Sentinel(Arc<str>, Says),
     /// These should stay watched for a while should they go.
     Keep(Vec<KeyId>),
 }

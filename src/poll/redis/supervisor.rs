@@ -2,6 +2,7 @@
 //! waits for a node.
 
 mod found;
+mod sentinels;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::clock;
 use crate::config::{RedisAddr, Store};
 use crate::observe::{Line, NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
+use sentinels::Sentinels;
 
 /// Nodes of one store at most; the announcements of a server are not to be trusted without bound.
 const MAX_NODES: usize = 32;
@@ -43,6 +45,7 @@ pub struct Supervisor {
     /// Addresses that are other names of a node's server, with that node and the server's run id.
     aliases: HashMap<Arc<str>, (Arc<str>, String)>,
     primary: Option<Arc<str>>,
+    sentinels: Sentinels,
     warned_of_many: bool,
 }
 
@@ -74,6 +77,7 @@ impl Supervisor {
             tasks: JoinSet::new(),
             aliases: HashMap::new(),
             primary: None,
+            sentinels: Sentinels::default(),
             warned_of_many: false,
         }
     }
@@ -95,7 +99,9 @@ impl Supervisor {
         for told in std::mem::take(&mut self.told) {
             self.send(told).await?;
         }
-        self.add(self.context.store.url.addr.clone(), Rank::Url);
+        if !self.begin_with_sentinels() {
+            self.add(self.context.store.url.addr.clone(), Rank::Url);
+        }
         for replica in &self.context.store.clone().replicas {
             match parse_addr(replica) {
                 Some(addr) => self.add(addr, Rank::Configured),
@@ -107,7 +113,10 @@ impl Supervisor {
         loop {
             tokio::select! {
                 report = self.inbox.recv() => self.hear(report.ok_or(Closed)?).await?,
-                _ = tick.tick() => self.drop_forgotten(),
+                _ = tick.tick() => {
+                    self.drop_forgotten();
+                    self.sentinels_round().await?;
+                }
                 // An ended task was dropped or found to be an alias; its set entry is not needed any more.
                 Some(_) = self.tasks.join_next() => {}
             }
@@ -125,6 +134,7 @@ impl Supervisor {
                 }
                 self.choose_primary();
             }
+            Report::Sentinel(addr, says) => self.hear_sentinel(addr, says).await?,
             Report::Found(found, last) => self.found(found, last).await?,
             Report::Gone(ids) => self.gone(ids).await?,
             Report::Aside(keys) => keys.into_iter().for_each(|(id, a)| self.keys.set_aside(id, a)),
@@ -192,8 +202,9 @@ impl Supervisor {
         }
         if let Some((kept, run_id)) = self.aliases.get(&name) {
             // While the node is away its other name would be polled as a second server.
-            let still = |n: &Node| n.seen.is_none() || n.serves(run_id);
-            if self.nodes.get(kept).is_some_and(still) {
+            let kept = self.nodes.get_mut(kept);
+            if let Some(kept) = kept.filter(|n| n.seen.is_none() || n.serves(run_id)) {
+                kept.announced = now;
                 return;
             }
             self.aliases.remove(&name);
@@ -220,15 +231,20 @@ impl Supervisor {
     }
 
     /// Lets nodes go that nobody announces any more. Not while no primary could announce them, and never a primary: in a
-    /// failover nobody announces the promoted replica for a while.
+    /// failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
     fn drop_forgotten(&mut self) {
         let now = clock::mono();
         let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
+        let are_named = self.sentinels_verdict().is_some();
+        let is_out = |a: &Arc<str>, n: &Node| match are_named {
+            true => self.primary.as_ref() != Some(a),
+            false => !n.is_master() && self.has_other_master(a),
+        };
         let forgotten: Vec<Arc<str>> = self
             .nodes
             .iter()
-            .filter(|(_, n)| n.rank == Rank::Announced && now.since(n.announced) > patience)
-            .filter(|(a, n)| !n.is_master() && self.has_other_master(a))
+            .filter(|(_, n)| n.rank >= Rank::Named && now.since(n.announced) > patience)
+            .filter(|(a, n)| is_out(a, n))
             .map(|(a, _)| a.clone())
             .collect();
         for addr in forgotten {
@@ -250,7 +266,10 @@ impl Supervisor {
             let masters = self.nodes.iter().filter(|(_, n)| n.is_master());
             masters.min_by_key(|(_, n)| n.rank).map(|(a, _)| a.clone())
         };
-        self.primary = stays.or_else(first);
+        self.primary = match self.sentinels_verdict() {
+            Some(verdict) => self.primary_by(&verdict, stays),
+            None => stays.or_else(first),
+        };
         for (addr, node) in &self.nodes {
             node.scans.store(self.primary.as_ref() == Some(addr), Ordering::Relaxed);
         }
@@ -258,8 +277,16 @@ impl Supervisor {
         let links = Links {
             primary: primary.map(|n| n.requests.clone()),
             primary_at: self.primary.clone(),
-            all: self.nodes.values().map(|n| n.requests.clone()).collect(),
-            why: self.nodes.values().min_by_key(|n| n.rank).and_then(|n| n.why),
+            all: self
+                .nodes
+                .values()
+                .map(|n| n.requests.clone())
+                .chain(self.sentinels.queues())
+                .collect(),
+            why: {
+                let first = self.nodes.values().min_by_key(|n| n.rank);
+                first.map_or_else(|| self.sentinels.why(), |n| n.why)
+            },
         };
         self.links.send_replace(links);
     }
