@@ -126,7 +126,11 @@ impl Servers {
     fn poll(&mut self) {
         for k in 0..self.nodes.len() {
             let (addr, offset) = self.nodes[k];
-            let node = node::NodeRef { store: StoreId(k as u32), addr: addr.into() };
+            let node = node::NodeRef {
+                store: StoreId(k as u32),
+                line: Line::default(),
+                addr: addr.into(),
+            };
             let sent = Mono(self.ms * 1_000_000);
             let span = Span { sent, done: sent.plus(Duration::from_millis(1)) };
             self.step(&Observation::Batch(BatchRead {

@@ -354,7 +354,7 @@ fn another_address_is_followed_after_a_reload_and_the_old_one_is_forgotten() {
     let mut s = Sim::new(POLL, None, rules());
     s.advance(2_000);
     reload(&mut s);
-    let node = NodeRef { store: StoreId(1), addr: "other:6379".into() };
+    let node = NodeRef { store: StoreId(1), line: Line::default(), addr: "other:6379".into() };
     let span = Span { sent: s.now(), done: s.now() };
     s.step(Observation::Batch(BatchRead {
         node: node.clone(),
