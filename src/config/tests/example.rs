@@ -7,9 +7,10 @@ use crate::config::schema::{SECTIONS, Section};
 const EXAMPLE: &str = "deploy/dlock.example.yml";
 
 /// Keys of which a table has one; the example has one of them, and the others in comments near by.
-const EXCLUSIVE: [&[&str]; 2] = [
+const EXCLUSIVE: [&[&str]; 3] = [
     &["pid_file", "pid_from_holder", "systemd_unit", "command", "cgroup"],
     &["redis", "file", "http"],
+    &["url", "urls"],
 ];
 
 /// What a line of the example is.

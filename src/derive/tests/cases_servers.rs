@@ -10,7 +10,7 @@ use crate::derive::{Evidence, Signal};
 use crate::observe::lock::KeyWatched;
 use crate::observe::node::NodeRef;
 use crate::observe::{
-    BatchRead, Expiry, Found, KeyId, KeyRead, Line, Observation, Role, ServerTime, StoreId,
+    BatchRead, Expiry, Found, KeyId, KeyRead, Observation, Role, ServerTime, StoreId,
 };
 use crate::view::{Instant, View};
 
@@ -235,7 +235,7 @@ fn servers_whose_clock_stands_still() {
 fn the_same_name_in_two_databases_is_two_locks() {
     let mut s = Sim::new(500, None, plain());
     let (store, addr) = (StoreId(2), "redis:6379".into());
-    let node = NodeRef { store, line: Line::default(), addr };
+    let node = NodeRef { store, line: Default::default(), addr };
     s.step(Observation::StoreStarted { store, name: "other".into(), at: s.now() });
     s.step(Observation::KeyWatched(KeyWatched {
         store,
