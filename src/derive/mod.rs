@@ -38,6 +38,7 @@ pub mod quorum;
 pub mod replica;
 pub mod resources;
 pub mod rules;
+pub mod servers;
 pub mod side_effects;
 pub mod signals;
 pub mod spread;

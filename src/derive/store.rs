@@ -17,7 +17,9 @@ use super::lock::{Lock, Missed, ReadContext};
 use super::node::Node;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
+use super::quorum;
 use super::rules::Rules;
+use super::servers::Common;
 use super::tenure::Seen;
 use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
@@ -41,6 +43,10 @@ pub struct Store {
     pub nodes: BTreeMap<Arc<str>, Node>,
     /// Its lines: a primary with its replicas each.
     pub lines: BTreeMap<Line, LineState>,
+    /// How many servers of their own have its locks, if it is a store of several.
+    pub(super) servers: Option<u16>,
+    /// One clock for them.
+    common: Common,
     /// Breaks in the records of all lines.
     breaks: u64,
     /// What sentinels say of its primary.
@@ -75,6 +81,8 @@ impl Store {
             nodes: BTreeMap::new(),
             lines: BTreeMap::new(),
             sentinels: Sentinels::default(),
+            servers: None,
+            common: Common::default(),
             breaks: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
@@ -153,24 +161,30 @@ impl Store {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
             let Some(lock) = self.locks.get_mut(key) else { continue };
             lock.line = batch.node.line;
-            let (poll, clock) = (stalls.poll, &node.clock);
+            let (poll, mut clock, mut offset) = (stalls.poll, &node.clock, batch.offset);
             let whole;
-            let (found, seen) = match &mut lock.spread {
-                None => (&read.found, seen),
-                Some(spread) => match spread.take(read, seen, poll) {
-                    Some((found, seen)) => {
-                        whole = found;
-                        (&whole, seen)
-                    }
-                    None => continue,
-                },
+            let (found, seen) = if let Some(servers) = &mut lock.servers {
+                let Some(shift) = self.common.shift(clock) else { continue };
+                let all = servers.take(batch.node.line, &read.found, seen, shift, poll);
+                let Some((found, seen)) = all else { continue };
+                self.common.tick(seen.span.done, clock.rtt());
+                whole = found;
+                (clock, offset) = (&self.common.clock, None);
+                (&whole, seen)
+            } else if let Some(spread) = &mut lock.spread {
+                let Some((found, seen)) = spread.take(read, seen, poll) else { continue };
+                whole = found;
+                (&whole, seen)
+            } else {
+                (&read.found, seen)
             };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let owners = &self.owners;
-            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
+            let c = ReadContext { seen, offset, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
             lock.count_votes(seen.span.done, fx);
+            lock.counted_servers(seen, fx);
             self.missed.tell(lock, fx);
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
@@ -187,6 +201,10 @@ impl Store {
         fx: &mut Effects,
     ) {
         let Some(lock) = self.locks.get_mut(&read.key) else { return };
+        // What lies beside the key on one of several servers is not all of it.
+        if lock.servers.is_some() {
+            return;
+        }
         let Some(line) = self.lines.get(&lock.line) else { return };
         let Some(node) = line.primary.as_ref().and_then(|p| self.nodes.get(p)) else { return };
         if node.clock.is_standing() {
@@ -238,6 +256,10 @@ impl Store {
         self.node(&failed.node).failed(failed);
         if self.leads(&failed.node) {
             self.breaks(failed.node.line);
+            if self.servers.is_some() {
+                let servers = self.locks.values_mut().filter_map(|l| l.servers.as_mut());
+                servers.for_each(|s| s.lost_contact(failed.node.line));
+            }
         }
     }
 
@@ -256,10 +278,16 @@ impl Store {
     }
 
     /// When the last sweep over the primary ended, of the line for which that is longest ago; `None` while a line was not
-    /// swept yet.
+    /// swept yet. Of servers of their own those that are not needed do not count.
     pub fn swept_at(&self) -> Option<Mono> {
-        let ends = self.lines.values().map(|l| Some(l.swept.as_ref()?.span.done));
-        ends.min_by_key(|end| *end).flatten()
+        let mut ends: Vec<_> =
+            self.lines.values().map(|l| Some(l.swept.as_ref()?.span.done)).collect();
+        ends.sort_unstable();
+        let spare = self.servers.map_or(0, |n| {
+            let n = usize::from(n);
+            (n - quorum::needed(n)).saturating_sub(n.saturating_sub(ends.len()))
+        });
+        ends.get(spare).copied().flatten()
     }
 
     fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {

@@ -208,7 +208,7 @@ fn orders_lock() -> LockView {
                 _ => (*s, Some(false)),
             })
             .collect(),
-        rises: vec![(Signal::HolderStale, 1)],
+        rises: vec![(Signal::HolderStale, 1), (Signal::QuorumDegraded, 0)],
         liveness: Some(Liveness::Frozen),
         lost_seconds: Some(33.0),
         renewal_minus_heartbeat_seconds: Some(30.0),

@@ -43,6 +43,7 @@ use super::margin::Margins;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
 use super::replica::{Replica, Sight};
+use super::servers::Servers;
 use super::signals::Signals;
 use super::spread::Spread;
 use super::tenure::{Seen, Tenure};
@@ -170,6 +171,8 @@ pub struct Lock {
     refreshed: Vec<share::Refreshed>,
     /// Its keys, if it has several.
     pub spread: Option<Box<Spread>>,
+    /// Its servers, if several of their own have it.
+    pub servers: Option<Box<Servers>>,
 }
 
 /// What a read comes with.
@@ -233,6 +236,7 @@ impl Lock {
             waiters_inside: None,
             refreshed: Vec::new(),
             spread: None,
+            servers: watched.rules.servers.map(|n| Box::new(Servers::new(n))),
         }
     }
 

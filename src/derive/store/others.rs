@@ -29,8 +29,10 @@ impl Store {
     pub(super) fn read_replica(&mut self, batch: &BatchRead) {
         let (mut tried, mut undecided) = (0, 0);
         for (key, sight) in sights(batch) {
-            // Replicas show keys one by one: what they show of a lock over several is not compared.
-            let lock = self.locks.get_mut(&key).filter(|l| l.spread.is_none());
+            // Replicas show keys one by one: what they show of a lock over several, or over several
+            // servers, is not compared.
+            let lock =
+                self.locks.get_mut(&key).filter(|l| l.spread.is_none() && l.servers.is_none());
             let Some(lock) = lock else { continue };
             tried += 1;
             undecided +=

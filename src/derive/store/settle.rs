@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::Store;
 use super::line::LineState;
 use crate::config::LockRules;
-use crate::derive::ends::After;
+use crate::derive::ends::{After, Cut};
 use crate::derive::node::Node;
+use crate::derive::servers;
 use crate::derive::tenure::Marks;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
@@ -36,7 +37,7 @@ impl Store {
     pub(super) fn restarted_before(&mut self, line: Line) {
         let Some(state) = self.lines.get(&line) else { return };
         let (before, now, failovers) = (state.facts_breaks, state.breaks, state.failover_marks + 1);
-        let locks = self.locks.values_mut().filter(|l| l.line == line);
+        let locks = self.locks.values_mut().filter(|l| l.line == line && l.servers.is_none());
         for end in locks.flat_map(|l| &mut l.pending) {
             let (last, gone) = (end.last.marks.breaks, end.gone.marks.breaks);
             if last <= before && before < gone && gone == now {
@@ -53,9 +54,28 @@ impl Store {
         let line = facts.node.line;
         let cut = self.lines.get(&line).map(|l| l.succession.cut).unwrap_or_default();
         let after = After { flushes: facts.flushes, evicted: facts.evicted_keys, cut };
-        let locks = self.locks.values_mut().filter(|l| l.line == line);
-        for lock in locks.filter(|l| !l.pending.is_empty()) {
-            for (evidence, end) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
+        let failovers = self.lines.get(&line).map(|l| l.failover_marks).unwrap_or_default();
+        let of_servers = servers::After {
+            line: usize::from(line.0),
+            sent: facts.span.sent,
+            failovers,
+            flushes: facts.flushes,
+            evicted: facts.evicted_keys,
+        };
+        for lock in self.locks.values_mut().filter(|l| l.servers.is_some() || l.line == line) {
+            let (after, time) = match lock.servers {
+                Some(_) => {
+                    lock.learn_losses(&of_servers);
+                    // What else ends a lock over several servers is told by none of them.
+                    let none = After { flushes: Some(0), evicted: Some(0), cut: Cut::All };
+                    (none, self.common.at(facts.span.done))
+                }
+                None => (after, facts.time),
+            };
+            if lock.pending.is_empty() {
+                continue;
+            }
+            for (evidence, end) in lock.settle_ends(facts.span.sent, after, time, fx) {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
                     *n += 1;
                 }

@@ -19,6 +19,7 @@ mod groups;
 mod hints;
 mod listed;
 mod liveness;
+mod quorum;
 mod readers;
 mod renewal;
 mod review;

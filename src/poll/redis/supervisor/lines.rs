@@ -18,6 +18,10 @@ pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
         // Behind sentinels, what they name begins it.
         Topology::Sentinel(_) => Vec::new(),
         Topology::Standalone => vec![(Line::default(), store.url.addr.clone())],
+        Topology::Quorum => {
+            let urls = std::iter::once(&store.url).chain(&store.further_urls);
+            urls.zip(0..).map(|(url, n)| (Line(n), url.addr.clone())).collect()
+        }
     }
 }
 
