@@ -43,6 +43,7 @@ mod outage;
 mod pipeline;
 mod processes;
 mod quiet_start;
+mod quorum;
 mod refused_keys;
 mod replicas;
 mod runbooks;
