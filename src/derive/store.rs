@@ -290,6 +290,15 @@ impl Store {
         ends.get(spare).copied().flatten()
     }
 
+    /// The same of the line for which it is not so long ago: of servers of their own one is enough to say why the locks cannot be
+    /// judged.
+    pub fn heard_at(&self) -> Option<Mono> {
+        match self.servers {
+            Some(_) => self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done)).max(),
+            None => self.swept_at(),
+        }
+    }
+
     fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {
         fx.notices.push(Notice {
             weight,

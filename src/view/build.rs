@@ -97,7 +97,8 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     let free = locks.iter().filter(|l| l.held == Some(false)).count() as u64;
     StoreView {
         name: store.name.clone(),
-        fresh: is_fresh(store.swept_at(), now, poll),
+        fresh: is_fresh(store.heard_at(), now, poll),
+        counted: is_fresh(store.swept_at(), now, poll),
         read_age_seconds: store.swept_at().map(|at| now.secs_since(at).max(0.0)),
         nodes: store
             .nodes
