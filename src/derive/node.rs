@@ -22,6 +22,8 @@ pub struct Node {
     pub role: Role,
     /// Its last facts.
     pub facts: Option<NodeFacts>,
+    /// Its replication offset, and when it stated it.
+    pub offset: Option<(u64, Mono)>,
     /// Its clock.
     pub clock: NodeClock,
     /// Run id changes.
@@ -64,6 +66,7 @@ impl Node {
             connection: None,
             role: Role::Unknown,
             facts: None,
+            offset: None,
             clock: NodeClock::default(),
             restarts: 0,
             unsafe_until: None,

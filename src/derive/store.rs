@@ -46,6 +46,8 @@ pub struct Store {
     facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
+    /// A replica was seen to have any of the primary's history.
+    pub is_replicated: bool,
     /// The histories of its primaries.
     pub succession: Succession,
     /// Ends by evidence.
@@ -84,6 +86,7 @@ impl Store {
             failover_marks: 0,
             facts_breaks: 0,
             failovers: 0,
+            is_replicated: false,
             succession: Succession::default(),
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
@@ -115,14 +118,15 @@ impl Store {
         let node = self.node(&addr);
         let reconnected = node.answered(batch.connection, batch.role, batch.span);
         node.clock.observe(batch.time, batch.span);
+        node.offset = batch.offset.map(|offset| (offset, batch.span.done)).or(node.offset);
         self.follow_primary(&addr, batch.role, reconnected, fx);
         if self.primary.as_ref() == Some(&addr) {
             self.succession.wrote(&addr, batch.offset);
             self.read_locks(batch, rules, workers, fx);
         } else if batch.role == Role::Master {
             self.read_rival(batch);
-        } else if let Role::Replica { linked: true } = batch.role {
-            self.read_replica(batch);
+        } else if let Role::Replica { linked } = batch.role {
+            self.read_replica(batch, linked);
         }
     }
 
@@ -161,6 +165,8 @@ impl Store {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
+        let replicated = self.replicated(batch.span.done, stalls.poll);
+        self.is_replicated |= replicated.is_some_and(|offset| offset > 0);
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
         let marks = marks(node, self.breaks, self.failover_marks);
         // Nothing about leases can be judged by a clock that stands still.
@@ -185,7 +191,8 @@ impl Store {
             };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let owners = &self.owners;
-            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
+            let offset = batch.offset;
+            let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
             lock.count_votes(seen.span.done, fx);
@@ -213,7 +220,8 @@ impl Store {
         let seen = Seen { span: read.span, time: read.time, marks };
         let pool = self.pools.get(&pool_of(&lock.rules));
         let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
-        let c = ReadContext { seen, offset: None, clock, poll, pool, stalls, owners };
+        let (offset, replicated) = (None, None);
+        let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
         lock.told_beside(read, &c, workers, fx);
     }
 
