@@ -83,6 +83,9 @@ mod tests {
     /// At a second: what the primary shows, with its offset and the most that a replica has.
     type Read<'a> = (f64, Option<(&'a str, i64)>, u64, Option<u64>);
 
+    /// Its name, reads, and what is shown after each.
+    type Case<'a> = (&'a str, &'a [Read<'a>], &'a [Option<f64>]);
+
     fn sight((s, held, offset, _): Read<'_>) -> Sight {
         let at = Mono::from_secs_f64(s);
         let held =
@@ -107,7 +110,7 @@ mod tests {
     fn a_lock_is_exposed_until_a_replica_has_its_write() {
         let (a, b) = (Some(("a", 90_000)), Some(("b", 90_000)));
         let renewed = Some(("a", 99_000));
-        let cases: &[(&str, &[Read<'_>], &[Option<f64>])] = &[
+        let cases: &[Case<'_>] = &[
             ("at once", &[(1.0, a, 10, Some(10))], &[Some(0.0)]),
             ("free", &[(1.0, None, 10, Some(10))], &[None]),
             (

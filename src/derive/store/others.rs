@@ -39,7 +39,9 @@ impl Store {
                 }
             }
         }
-        if !is_linked {
+        // An offset of another history says nothing.
+        let is_foreign = self.nodes.get(&batch.node.addr).is_some_and(|n| self.is_foreign(n));
+        if !is_linked || is_foreign {
             return;
         }
         let (mut tried, mut undecided) = (0, 0);
@@ -64,6 +66,13 @@ impl Store {
         let is_replica = matches!(replica.role, Role::Replica { .. });
         let is_ours = replica.facts.as_ref().and_then(|f| f.replid.as_ref()) == Some(ours);
         replica.offset.filter(|_| is_replica && is_ours)
+    }
+
+    /// Whether a replica is known to follow another history than the primary's last.
+    fn is_foreign(&self, replica: &Node) -> bool {
+        let primary = self.primary.as_ref().and_then(|p| self.nodes.get(p));
+        let replid = |n: &Node| n.facts.as_ref().and_then(|f| f.replid.clone());
+        primary.and_then(replid).zip(replid(replica)).is_some_and(|(ours, own)| ours != own)
     }
 
     /// The primary's facts, if nothing happened since that may have begun another history.

@@ -120,7 +120,10 @@ impl Supervisor {
             Report::Facts(addr, seen) => self.facts(&addr, seen),
             Report::Down(addr, why) => {
                 if let Some(node) = self.nodes.get_mut(&addr) {
-                    node.seen = None;
+                    if node.seen.take().is_some() && node.is_ours {
+                        // Until now it spoke for itself.
+                        node.announced = clock::mono();
+                    }
                     node.why = Some(why);
                 }
                 self.choose_primary();
@@ -156,15 +159,19 @@ impl Supervisor {
     }
 
     fn facts(&mut self, addr: &Arc<str>, seen: Seen) {
+        let is_ours = self.is_ours(&seen);
         let announced: Vec<RedisAddr> = match seen.role {
             Role::Master => seen.replicas.iter().filter_map(|r| parse_addr(r)).collect(),
-            Role::Replica { .. } => seen.primary.iter().filter_map(|p| parse_addr(p)).collect(),
+            Role::Replica { .. } => {
+                // It may have replicas of its own.
+                let chained = seen.replicas.iter().filter(|_| is_ours);
+                seen.primary.iter().chain(chained).filter_map(|a| parse_addr(a)).collect()
+            }
             _ => Vec::new(),
         };
-        // A replica whose link is down is not announced, and yet may be the one that is promoted next.
-        let is_ours = announced.iter().any(|a| self.is_trusted(&addr_text(a)));
         if let Some(node) = self.nodes.get_mut(addr) {
-            if is_ours && matches!(seen.role, Role::Replica { .. }) {
+            node.is_ours = is_ours;
+            if is_ours {
                 node.announced = clock::mono();
             }
             node.seen = Some(seen);
@@ -174,6 +181,16 @@ impl Supervisor {
             self.add(addr, Rank::Announced);
         }
         self.choose_primary();
+    }
+
+    /// Whether a replica belongs here, whoever announces it: one whose link is down, or that of a replica that is gone, is
+    /// announced by nobody, and yet may be the one that is promoted next.
+    fn is_ours(&self, seen: &Seen) -> bool {
+        let primary = self.primary.as_ref().and_then(|p| self.nodes.get(p)?.seen.as_ref());
+        let follows = || seen.primary.as_deref().and_then(parse_addr);
+        matches!(seen.role, Role::Replica { .. })
+            && (primary.is_some_and(|p| seen.replicates(p))
+                || follows().is_some_and(|a| self.is_trusted(&addr_text(&a))))
     }
 
     /// Whether a node of this address is the primary or named in the config: only such a one can vouch for others.
@@ -211,7 +228,8 @@ impl Supervisor {
         let keys = self.list.subscribe();
         let task = NodeTask::new(self.context.clone(), node, addr, inbox, keys, scans.clone());
         let task = self.tasks.spawn(task.run());
-        let node = Node { rank, requests, scans, task, seen: None, announced: now, why: None };
+        let (seen, why, is_ours) = (None, None, false);
+        let node = Node { rank, requests, scans, task, seen, is_ours, announced: now, why };
         self.nodes.insert(name, node);
     }
 
@@ -219,8 +237,8 @@ impl Supervisor {
         self.nodes.remove(addr).inspect(|node| node.task.abort());
     }
 
-    /// Lets nodes go that nobody announces any more. Not while no primary could announce them, and never a primary: in a
-    /// failover nobody announces the promoted replica for a while.
+    /// Lets nodes go that nobody announces any more. Not while no primary could announce them, and never a primary or a
+    /// replica of its history that answers: in a failover nobody announces the promoted replica for a while.
     fn drop_forgotten(&mut self) {
         let now = clock::mono();
         let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
@@ -228,7 +246,7 @@ impl Supervisor {
             .nodes
             .iter()
             .filter(|(_, n)| n.rank == Rank::Announced && now.since(n.announced) > patience)
-            .filter(|(a, n)| !n.is_master() && self.has_other_master(a))
+            .filter(|(a, n)| !n.speaks_for_itself() && self.has_other_master(a))
             .map(|(a, _)| a.clone())
             .collect();
         for addr in forgotten {
