@@ -112,6 +112,8 @@ impl Node {
         if let Some(time) = facts.time {
             self.clock.observe(time, facts.span);
         }
+        // `ROLE` has no offset while the link is down, `INFO` has.
+        self.offset = facts.offset.map(|offset| (offset, facts.span.done)).or(self.offset);
         self.facts = Some(facts.clone());
         changed
     }

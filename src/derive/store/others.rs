@@ -85,7 +85,7 @@ impl Store {
     /// without any; `None` where it cannot be told.
     pub(super) fn replicated(&self, now: Mono, poll: Duration) -> Option<u64> {
         let facts = self.history()?;
-        let told = self.nodes.values().filter(|n| n.is_up).filter_map(|n| self.offset_of(n));
+        let told = self.nodes.values().filter_map(|n| self.offset_of(n));
         let told = told.filter(|(_, at)| is_fresh(Some(*at), now, poll)).map(|(offset, _)| offset);
         let is_recent = is_fresh(Some(facts.span.done), now, poll);
         let acknowledged = facts.replicas.iter().filter(|_| is_recent).filter_map(|(_, o)| *o);

@@ -183,7 +183,9 @@ impl Pair {
             value: held_by(token).into(),
             expiry: Expiry::At(ServerTime::from_ms(*e)),
         });
-        let (connection, offset) = (server.connection, Some(server.offset));
+        let connection = server.connection;
+        // `ROLE` does not tell it while the link is down.
+        let offset = (server.is_master || self.is_linked).then_some(server.offset);
         let reads = vec![KeyRead { key: KeyId(0), found }];
         let batch = BatchRead { node: node.clone(), connection, span, time, role, offset, reads };
         self.sim.step(Observation::Batch(batch));
@@ -195,7 +197,7 @@ impl Pair {
             replid: Some(format!("repl{}", server.replid)),
             replid2: server.before.map(|(id, _)| format!("repl{id}")),
             second_offset: server.before.map(|(_, at)| at),
-            offset,
+            offset: Some(server.offset),
             ..self.sim.node_facts()
         };
         self.sim.step(Observation::Node(Box::new(facts)));
