@@ -194,3 +194,34 @@ fn an_old_primary_that_wakes_up_is_a_second_one() {
     assert_eq!(m.sum("dlock_store_lease_ends_total", &[]), 0.0);
     steady.finish();
 }
+
+#[test]
+fn a_planned_failover_loses_nothing() {
+    let (primary, replica, mut exporter, _beating) = before_failover();
+    let steady = Steady::watch(&exporter);
+    let held = held_seconds(&exporter);
+    let (host, port) = (replica.address().ip().to_string(), replica.address().port().to_string());
+    primary.cmd(&["FAILOVER", "TO", &host, &port]);
+    let _beats = beats(&replica);
+    exporter.wait_for("dlock_store_failovers_total: dlock_store dlock_holder", SOON, |m| {
+        m.is("dlock_store_failovers_total", &[], 1.0)
+            && has_role(m, &replica, "master")
+            && has_role(m, &primary, "replica")
+            && m.is("dlock_store_primaries", &[], 1.0)
+            && diverged(m, "kept") == Some(0.0)
+            && unreplicated(m, "kept") == Some(0.0)
+    });
+    // What is taken there is on the old primary at once.
+    replica.cmd(&["SET", "lock:lost", "lost-1:x", "PX", FOR_LONG]);
+    exporter.wait_for("dlock_lock_held of lost", SOON, |m| {
+        m.is("dlock_lock_held", &[("lock", "lost")], 1.0) && unreplicated(m, "lost") == Some(0.0)
+    });
+    exporter.never("a lock lost", POLL * 4, move |m| {
+        m.sum("dlock_store_lease_ends_total", &[]) > 0.0
+            || m.sum("dlock_store_failover_lost_bytes_total", &[]) > 0.0
+            || m.sum("dlock_contention_events_total", &[]) > 0.0
+            || m.value("dlock_lock_held_seconds", &[("lock", "kept")]) < Some(held)
+            || raised(m).is_some()
+    });
+    steady.finish();
+}

@@ -41,6 +41,7 @@ mod libraries;
 mod live_workers;
 mod named_by_host;
 mod outage;
+mod partition;
 mod pipeline;
 mod processes;
 mod quiet_start;

@@ -46,7 +46,7 @@ pub struct Store {
     facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
-    /// A replica was seen to have any of the primary's history.
+    /// It was seen to have a replica.
     pub is_replicated: bool,
     /// The histories of its primaries.
     pub succession: Succession,
@@ -166,7 +166,7 @@ impl Store {
         fx: &mut Effects,
     ) {
         let replicated = self.replicated(batch.span.done, stalls.poll);
-        self.is_replicated |= replicated.is_some_and(|offset| offset > 0);
+        self.is_replicated |= replicated.flatten().is_some();
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
         let marks = marks(node, self.breaks, self.failover_marks);
         // Nothing about leases can be judged by a clock that stands still.

@@ -62,7 +62,7 @@ pub use holder::Judged;
 pub use judge::held_of;
 pub use pointer::Missed;
 pub use shape::Shown;
-pub use unreplicated::Unreplicated;
+pub use unreplicated::{Replicated, Unreplicated};
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]
@@ -180,8 +180,8 @@ pub struct ReadContext<'a> {
     pub seen: Seen,
     /// The primary's replication offset.
     pub offset: Option<u64>,
-    /// The largest offset that any of its replicas is known to have, 0 if none; `None` where that cannot be told.
-    pub replicated: Option<u64>,
+    /// What its replicas have.
+    pub replicated: Replicated,
     /// The primary's clock.
     pub clock: &'a NodeClock,
     /// Time between two polls.

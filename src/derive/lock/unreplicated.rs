@@ -7,6 +7,9 @@
 use crate::derive::replica::Sight;
 use crate::observe::Mono;
 
+/// The largest offset that any replica has, if there is one; the outer `None` where that cannot be told.
+pub type Replicated = Option<Option<u64>>;
+
 /// What the lock shows now, and whether a replica has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Unreplicated {
@@ -51,13 +54,13 @@ impl Unreplicated {
         if self.is_missing { now.secs_since(self.since).max(0.0) } else { 0.0 }
     }
 
-    /// Follows the primary's reads: `before` and `now`, and `replicated`, the largest offset that any of its replicas has;
-    /// `None` where that is not known. With `is_anew` the history is another one.
+    /// Follows the primary's reads: `before` and `now`, and what its replicas have.
+    /// With `is_anew` the history is another one.
     pub(super) fn follow(
         known: Option<Self>,
         before: Option<&Sight>,
         now: &Sight,
-        replicated: Option<u64>,
+        replicated: Replicated,
         is_anew: bool,
     ) -> Option<Self> {
         let (Some(_), Some(offset)) = (&now.held, now.offset) else { return None };
@@ -68,8 +71,8 @@ impl Unreplicated {
             next.wrote(offset, at);
         }
         if let Some(replicated) = replicated {
-            next.is_missing |= replicated < next.needed;
-            next.reached(replicated, at);
+            next.is_missing |= replicated.is_none_or(|most| most < next.needed);
+            replicated.inspect(|most| next.reached(*most, at));
         }
         Some(next)
     }
@@ -81,7 +84,7 @@ mod tests {
     use crate::observe::{Expiry, ServerTime, Span, Token};
 
     /// At a second: what the primary shows, with its offset and the most that a replica has.
-    type Read<'a> = (f64, Option<(&'a str, i64)>, u64, Option<u64>);
+    type Read<'a> = (f64, Option<(&'a str, i64)>, u64, Replicated);
 
     /// Its name, reads, and what is shown after each.
     type Case<'a> = (&'a str, &'a [Read<'a>], &'a [Option<f64>]);
@@ -111,60 +114,81 @@ mod tests {
         let (a, b) = (Some(("a", 90_000)), Some(("b", 90_000)));
         let renewed = Some(("a", 99_000));
         let cases: &[Case<'_>] = &[
-            ("at once", &[(1.0, a, 10, Some(10))], &[Some(0.0)]),
-            ("free", &[(1.0, None, 10, Some(10))], &[None]),
+            ("at once", &[(1.0, a, 10, Some(Some(10)))], &[Some(0.0)]),
+            ("free", &[(1.0, None, 10, Some(Some(10)))], &[None]),
             (
                 "by the second read",
-                &[(1.0, a, 10, Some(9)), (2.0, a, 12, Some(11)), (3.0, a, 12, Some(11))],
+                &[
+                    (1.0, a, 10, Some(Some(9))),
+                    (2.0, a, 12, Some(Some(11))),
+                    (3.0, a, 12, Some(Some(11))),
+                ],
                 &[Some(0.0), Some(0.0), Some(0.0)],
             ),
             (
                 "never",
-                &[(1.0, a, 10, Some(9)), (2.0, a, 12, Some(9)), (4.0, a, 12, Some(0))],
+                &[
+                    (1.0, a, 10, Some(Some(9))),
+                    (2.0, a, 12, Some(Some(9))),
+                    (4.0, a, 12, Some(Some(0))),
+                ],
                 &[Some(0.0), Some(1.0), Some(3.0)],
             ),
             (
                 "one that had it is gone",
-                &[(1.0, a, 10, Some(10)), (2.0, a, 10, Some(0)), (5.0, a, 10, Some(0))],
+                &[
+                    (1.0, a, 10, Some(Some(10))),
+                    (2.0, a, 10, Some(Some(0))),
+                    (5.0, a, 10, Some(Some(0))),
+                ],
                 &[Some(0.0), Some(1.0), Some(4.0)],
             ),
             (
                 "renewed while its replica is cut off",
                 &[
-                    (1.0, a, 10, Some(10)),
-                    (2.0, renewed, 20, Some(10)),
-                    (4.0, renewed, 20, Some(10)),
+                    (1.0, a, 10, Some(Some(10))),
+                    (2.0, renewed, 20, Some(Some(10))),
+                    (4.0, renewed, 20, Some(Some(10))),
                 ],
                 &[Some(0.0), Some(0.0), Some(2.0)],
             ),
             (
                 "renewed again and again, with a lag",
                 &[
-                    (1.0, Some(("a", 91_000)), 10, Some(5)),
-                    (2.0, Some(("a", 92_000)), 20, Some(5)),
-                    (3.0, Some(("a", 93_000)), 30, Some(15)),
-                    (4.0, Some(("a", 94_000)), 40, Some(25)),
+                    (1.0, Some(("a", 91_000)), 10, Some(Some(5))),
+                    (2.0, Some(("a", 92_000)), 20, Some(Some(5))),
+                    (3.0, Some(("a", 93_000)), 30, Some(Some(15))),
+                    (4.0, Some(("a", 94_000)), 40, Some(Some(25))),
                 ],
                 &[Some(0.0), Some(1.0), Some(0.0), Some(1.0)],
             ),
             (
                 "handed over",
                 &[
-                    (1.0, a, 10, Some(5)),
-                    (3.0, None, 20, Some(5)),
-                    (4.0, b, 30, Some(5)),
-                    (6.0, b, 30, Some(5)),
+                    (1.0, a, 10, Some(Some(5))),
+                    (3.0, None, 20, Some(Some(5))),
+                    (4.0, b, 30, Some(Some(5))),
+                    (6.0, b, 30, Some(Some(5))),
                 ],
                 &[Some(0.0), None, Some(0.0), Some(2.0)],
             ),
             (
+                "without replicas, before anything was replicated",
+                &[(1.0, a, 0, Some(None)), (3.0, a, 0, Some(None)), (4.0, a, 0, Some(Some(0)))],
+                &[Some(0.0), Some(2.0), Some(0.0)],
+            ),
+            (
                 "nobody can tell for a while",
-                &[(1.0, a, 10, Some(10)), (2.0, a, 10, None), (3.0, a, 10, Some(10))],
+                &[(1.0, a, 10, Some(Some(10))), (2.0, a, 10, None), (3.0, a, 10, Some(Some(10)))],
                 &[Some(0.0), Some(0.0), Some(0.0)],
             ),
             (
                 "of another history",
-                &[(1.0, a, 1_000, Some(1_000)), (2.0, a, 10, Some(0)), (3.0, a, 10, Some(0))],
+                &[
+                    (1.0, a, 1_000, Some(Some(1_000))),
+                    (2.0, a, 10, Some(Some(0))),
+                    (3.0, a, 10, Some(Some(0))),
+                ],
                 &[Some(0.0), Some(0.0), Some(1.0)],
             ),
         ];

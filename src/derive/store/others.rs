@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Store;
 use crate::derive::fresh::is_fresh;
-use crate::derive::lock::held_of;
+use crate::derive::lock::{Replicated, held_of};
 use crate::derive::node::{Node, is_kin};
 use crate::derive::replica::{Compared, Sight};
 use crate::observe::{BatchRead, Found, KeyId, Mono, NodeFacts, Role};
@@ -81,15 +81,14 @@ impl Store {
         Some(facts).filter(|f| f.role == Role::Master && self.facts_breaks == self.breaks)
     }
 
-    /// The largest offset that any replica is known to have, by its own word or by what it acknowledged to the primary. 0
-    /// without any; `None` where it cannot be told.
-    pub(super) fn replicated(&self, now: Mono, poll: Duration) -> Option<u64> {
+    /// The largest offset that any replica is known to have, by its own word or by what it acknowledged to the primary.
+    pub(super) fn replicated(&self, now: Mono, poll: Duration) -> Replicated {
         let facts = self.history()?;
         let told = self.nodes.values().filter_map(|n| self.offset_of(n));
         let told = told.filter(|(_, at)| is_fresh(Some(*at), now, poll)).map(|(offset, _)| offset);
         let is_recent = is_fresh(Some(facts.span.done), now, poll);
         let acknowledged = facts.replicas.iter().filter(|_| is_recent).filter_map(|(_, o)| *o);
-        Some(told.chain(acknowledged).max().unwrap_or(0))
+        Some(told.chain(acknowledged).max())
     }
 }
 
