@@ -38,6 +38,7 @@ mod jvm;
 mod layering;
 mod libraries;
 mod live_workers;
+mod managed;
 mod named_by_host;
 mod outage;
 mod pipeline;
