@@ -46,6 +46,7 @@ mod processes;
 mod quiet_start;
 mod refused_keys;
 mod replicas;
+mod rotation;
 mod runbooks;
 mod servers;
 mod several_keys;
