@@ -47,6 +47,7 @@ mod refused_keys;
 mod replicas;
 mod runbooks;
 mod sentinel;
+mod servers;
 mod several_keys;
 mod silence;
 mod split;

@@ -49,7 +49,7 @@ pub use metrics::{Metrics, promtool_accepts};
 pub use ntp_source::NtpSource;
 pub use prometheus::{Prometheus, PrometheusSetup, Series};
 pub use proxy::Proxy;
-pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
+pub use redis_server::{Flavor, PASSWORD, RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler, Stopwatch};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
 pub use sentinel::Sentinel;

@@ -22,6 +22,13 @@ use super::{Exporter, Latencies, Metrics, Stopwatch, request};
 const AT_ONCE: Duration = Duration::from_millis(50);
 /// The very longest is the scheduler's on a busy machine.
 const LONGEST: Duration = Duration::from_millis(250);
+/// Counters that a server keeps itself: they begin anew with it, as the reference says, and never otherwise.
+const KEPT_BY_SERVER: [&str; 4] = [
+    "dlock_store_evicted_keys_total",
+    "dlock_store_expired_keys_total",
+    "dlock_store_connections_received_total",
+    "dlock_store_rejected_connections_total",
+];
 /// What is told at most.
 const MOST_TOLD: usize = 20;
 
@@ -35,8 +42,9 @@ pub struct Steady {
 #[derive(Default)]
 pub(super) struct Scrapes {
     took: Latencies,
-    /// The last value of each series of a counter; one that was withheld for a while has to come back no lower.
-    counters: HashMap<String, f64>,
+    /// The last value of each series of a counter; one that was withheld for a while has to come back no lower. With it
+    /// the restarts of the server that keeps it.
+    counters: HashMap<String, (f64, f64)>,
     wrong: Vec<String>,
 }
 
@@ -108,8 +116,14 @@ impl Scrapes {
             for (name, value) in &sample.labels {
                 let _ = write!(series, " {name}={value:?}");
             }
-            let before = self.counters.insert(series.clone(), sample.value);
-            if let Some(before) = before.filter(|before| sample.value < *before) {
+            let mut restarts = 0.0;
+            if KEPT_BY_SERVER.contains(&sample.name.as_str()) {
+                let node = ["store", "addr"].map(|name| (name, sample.label(name)));
+                restarts = metrics.sum("dlock_store_restarts_total", &node);
+            }
+            let before = self.counters.insert(series.clone(), (sample.value, restarts));
+            let fell = before.filter(|(before, then)| sample.value < *before && restarts <= *then);
+            if let Some((before, _)) = fell {
                 self.tell(format!("{series} fell from {before} to {}", sample.value));
             }
         }

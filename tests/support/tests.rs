@@ -191,4 +191,16 @@ fn a_counter_that_falls_is_seen_and_so_is_one_that_comes_back_lower() {
     assert_eq!(wrong(&[two, one]), ["a_total x=\"1\" fell from 2 to 1"]);
     assert_eq!(wrong(&[two, "", one]).len(), 1);
     assert_eq!(wrong(&[two, "a_total{x=\"2\"} 1\n"]), [""; 0], "another series");
+
+    let kept = |restarts: u64, evicted: u64| {
+        let name = "dlock_store_evicted_keys_total";
+        format!(
+            "# TYPE {name} counter\n{name}{{store=\"s\",addr=\"x\"}} {evicted}\ndlock_store_restarts_total{{store=\"s\",addr=\"x\"}} {restarts}\n"
+        )
+    };
+    let mut scrapes = super::steady::Scrapes::default();
+    for (restarts, evicted, wrong) in [(0, 9, 0), (1, 0, 0), (1, 5, 0), (1, 4, 1)] {
+        scrapes.compare(&kept(restarts, evicted));
+        assert_eq!(scrapes.wrong().len(), wrong, "a server's own counter begins anew with it only");
+    }
 }

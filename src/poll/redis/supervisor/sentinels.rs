@@ -125,7 +125,7 @@ impl Supervisor {
                 }
             }
         }
-        self.choose_primary();
+        self.choose_primaries();
         let verdict = self.sentinels_verdict();
         if verdict == self.sentinels.told {
             return Ok(());
@@ -167,16 +167,20 @@ impl Supervisor {
         sentinel.why = None;
         let Answer { primary, replicas, sentinels } = answer;
         self.sentinels.votes.hear(addr, primary.as_ref().map(addr_text));
-        primary.into_iter().chain(replicas).for_each(|node| self.add(node, Rank::Named));
+        primary
+            .into_iter()
+            .chain(replicas)
+            .for_each(|node| self.add(node, Rank::Named, Line::default()));
         sentinels.into_iter().for_each(|other| self.ask_sentinel(other, false));
     }
 
     /// Whom they name together.
     pub(super) fn sentinels_verdict(&self) -> Option<Verdict> {
-        let prefers = |addr: &str| match self.primary.as_deref() == Some(addr) {
-            true => 2,
-            false => u8::from(self.may_lead(addr)),
-        };
+        let prefers =
+            |addr: &str| match self.primaries.get(&Line::default()).map(|a| &**a) == Some(addr) {
+                true => 2,
+                false => u8::from(self.may_lead(addr)),
+            };
         let (primary, votes) = self.sentinels.votes.most(|name| self.called(name), prefers)?;
         Some(Verdict { primary, is_majority: votes * 2 > self.sentinels.asked.len() })
     }
