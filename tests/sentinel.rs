@@ -2,12 +2,15 @@
 //! told, an old primary that is back does not take over, and sentinels that differ are seen to. What fails of them costs
 //! nothing but its own series.
 
+use tempfile::TempDir;
+
 use crate::failover::contested;
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, has_role};
 use crate::support::{
     Exporter, ExporterSetup, Metrics, RedisServer, RedisSetup, Sentinel, Steady, for_a_while,
-    raised, wait_until,
+    free_port, raised, wait_until,
 };
+use crate::tls::{Authority, server};
 
 /// The password of the sentinels' user `dlock`, from the environment.
 const SENTINEL_PASSWORD: &str = "DLOCK__STORES__MAIN__SENTINEL__PASSWORD";
@@ -57,7 +60,7 @@ fn world() -> World {
             replica.text(&["INFO", "replication"]).contains("master_link_status:up").then_some(())
         });
     }
-    let sentinels = [0, 1, 2].map(|_| Sentinel::watch(&primary, 2, &[]));
+    let sentinels = [0, 1, 2].map(|_| Sentinel::watch(&primary, 2));
     wait_until("the sentinels know all", SOON, || {
         let all = sentinels.iter().all(|s| s.knows("REPLICAS") == 2 && s.knows("SENTINELS") == 2);
         all.then_some(())
@@ -218,4 +221,51 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
         !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
             || !m.is("dlock_store_failovers_total", &[], 1.0)
     });
+}
+
+/// A sentinel that speaks TLS too, at the second of these ports.
+fn secure_sentinel(server: u16, authority: &Authority, lines: &[&str]) -> (Sentinel, u16) {
+    let port = free_port();
+    let (crt, key) = authority.signs("sentinel", "127.0.0.1");
+    let mut all = vec![
+        format!("tls-port {port}"),
+        format!("tls-cert-file {crt}"),
+        format!("tls-key-file {key}"),
+        format!("tls-ca-cert-file {}", authority.file.display()),
+        "tls-auth-clients no".to_owned(),
+    ];
+    all.extend(lines.iter().map(|line| (*line).to_owned()));
+    (Sentinel::watch_at(server, 1, &all), port)
+}
+
+#[test]
+fn sentinels_and_servers_speak_tls_each_or_both() {
+    let dir = TempDir::new().unwrap();
+    let ours = Authority::new(dir.path(), "ours");
+    let other = Authority::new(dir.path(), "other");
+    let (primary, tls_port) = server(&ours, "127.0.0.1", "no", &[]);
+    primary.cmd(&["SET", "lock:kept", "kept-1:x", "PX", FOR_LONG]);
+    let (_to_plain, plain) = secure_sentinel(primary.address().port(), &ours, &[]);
+    let (_to_tls, secure) = secure_sentinel(tls_port, &ours, &["tls-replication yes"]);
+    let start = |url: String, sentinel: &str, store: &str| {
+        let yaml = config(&[url], &format!(", username: dlock{sentinel}"));
+        let yaml = yaml.replace("    username:", &format!("{store}    username:"));
+        ExporterSetup::file(&yaml).password().env(SENTINEL_PASSWORD, "watch-only")
+    };
+    let ca = |authority: &Authority| format!("tls: {{ ca_file: '{}' }}", authority.file.display());
+    let is_read = |setup: ExporterSetup, server: u16, sentinel: u16| {
+        let mut exporter = setup.spawn();
+        exporter.wait_for("dlock_lock_held and dlock_store_up 1", SOON, |m| {
+            let up =
+                |port: u16| m.is("dlock_store_up", &[("addr", &format!("127.0.0.1:{port}"))], 1.0);
+            up(server) && up(sentinel) && m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
+        });
+    };
+    // Sentinels alone; both, by one authority.
+    let alone = start(format!("redis://127.0.0.1:{plain}"), &format!(", {}", ca(&ours)), "");
+    is_read(alone, primary.address().port(), plain);
+    let both = start(format!("rediss://127.0.0.1:{secure}"), "", &format!("    {}\n", ca(&ours)));
+    is_read(both, tls_port, secure);
+    let wrong = start(format!("redis://127.0.0.1:{plain}"), &format!(", {}", ca(&other)), "");
+    is_refused(wrong, &format!("127.0.0.1:{plain}"), "tls", &["cannot ask this sentinel"]);
 }

@@ -22,9 +22,13 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Watches a primary by the name `locks`; so many have to agree that it is down, which it is after half a second. `lines`
-    /// are added to the configuration.
-    pub fn watch(primary: &RedisServer, quorum: usize, lines: &[String]) -> Self {
+    /// Watches a primary by the name `locks`; so many have to agree that it is down, which it is after half a second.
+    pub fn watch(primary: &RedisServer, quorum: usize) -> Self {
+        Self::watch_at(primary.address().port(), quorum, &[])
+    }
+
+    /// The same by the primary's port, with these lines in its configuration.
+    pub fn watch_at(server: u16, quorum: usize, lines: &[String]) -> Self {
         let dir = TempDir::new().expect("a temporary directory can be made");
         let port = free_port();
         let user = acl_line_of_the_readme().replace("PASSWORD", PASSWORD);
@@ -32,13 +36,12 @@ impl Sentinel {
             "port {port}\nbind 127.0.0.1\ndir {}\nrequirepass {OWN}\nsentinel sentinel-pass {OWN}\n{user}\n",
             dir.path().display()
         );
-        let server = primary.address().port();
+        lines.iter().for_each(|line| text += &format!("{line}\n"));
         let _ = write!(
             text,
             "sentinel monitor locks 127.0.0.1 {server} {quorum}\nsentinel down-after-milliseconds locks 500\n\
              sentinel failover-timeout locks 5000\nsentinel parallel-syncs locks 2\n"
         );
-        lines.iter().for_each(|line| text += &format!("{line}\n"));
         let file = dir.path().join("sentinel.conf");
         std::fs::write(&file, text).expect("the configuration can be written");
         let mut command = Command::new("redis-server");
