@@ -2,13 +2,15 @@
 //! told, an old primary that is back does not take over, and sentinels that differ are seen to. What fails of them costs
 //! nothing but its own series.
 
+use std::collections::BTreeSet;
+
 use tempfile::TempDir;
 
 use crate::failover::contested;
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, has_role};
 use crate::support::{
-    Exporter, ExporterSetup, Metrics, RedisServer, RedisSetup, Sentinel, Steady, for_a_while,
-    free_port, raised, wait_until,
+    Exporter, ExporterSetup, Flavor, Metrics, RedisServer, RedisSetup, Sentinel, Steady,
+    for_a_while, free_port, raised, wait_until,
 };
 use crate::tls::{Authority, server};
 
@@ -221,6 +223,30 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
         !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
             || !m.is("dlock_store_failovers_total", &[], 1.0)
     });
+}
+
+/// One sentinel of each version, of which the exporter is told one.
+#[test]
+fn sentinels_of_every_version_are_asked_and_refuse_nothing() {
+    let primary = RedisServer::start();
+    primary.cmd(&["SET", "lock:kept", "kept-1:x", "PX", FOR_LONG]);
+    let sentinels = Flavor::ALL.map(|flavor| Sentinel::of(flavor, &primary, 3));
+    let setup = ExporterSetup::file(&config(&[url(&sentinels[0])], ", username: dlock")).password();
+    let mut exporter = setup.env(SENTINEL_PASSWORD, "watch-only").start();
+    exporter.wait_for("dlock_store and dlock_lock_held", SOON, |m| {
+        sentinels.iter().all(|s| is_sentinel(m, s))
+            && m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
+    });
+    let m = exporter.metrics();
+    let info = m.all("dlock_store_info", &[("mode", "sentinel")]);
+    let versions: BTreeSet<&str> = info.iter().map(|s| s.label("version")).collect();
+    assert_eq!(versions.len(), Flavor::ALL.len(), "{versions:?}");
+    for sentinel in &sentinels {
+        let at = sentinel.address().to_string();
+        assert_eq!(m.sum("dlock_store_permission_denied", &[("addr", &at)]), 0.0);
+        let log = sentinel.cmd(&["ACL", "LOG"]);
+        assert_eq!(log, redis::Value::Array(Vec::new()), "its log of refusals");
+    }
 }
 
 /// A sentinel that speaks TLS too, at the second of these ports.
