@@ -2,17 +2,14 @@
 //! told, an old primary that is back does not take over, and sentinels that differ are seen to. What fails of them costs
 //! nothing but its own series.
 
-use std::collections::BTreeSet;
-
-use tempfile::TempDir;
+mod reach;
 
 use crate::failover::contested;
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, has_role};
 use crate::support::{
-    Exporter, ExporterSetup, Flavor, Metrics, RedisServer, RedisSetup, Sentinel, Steady,
-    for_a_while, free_port, raised, wait_until,
+    Exporter, ExporterSetup, Metrics, RedisServer, RedisSetup, Sentinel, Steady, for_a_while,
+    raised, wait_until,
 };
-use crate::tls::{Authority, server};
 
 /// The password of the sentinels' user `dlock`, from the environment.
 const SENTINEL_PASSWORD: &str = "DLOCK__STORES__MAIN__SENTINEL__PASSWORD";
@@ -192,6 +189,7 @@ fn a_failover_by_sentinels_is_followed_and_what_it_lost_is_told() {
 /// One sentinel watches another server by that name, then none; then all of them are gone.
 fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
     let foreign = RedisServer::start();
+    let follower = RedisSetup::default().replica_of(&foreign).start();
     let port = foreign.address().port().to_string();
     let last = &w.sentinels[2];
     last.cmd(&["SENTINEL", "REMOVE", "locks"]);
@@ -199,7 +197,9 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
     w.sentinels[..2].iter().for_each(|s| drop(s.cmd(&["SENTINEL", "RESET", "locks"])));
     last.cmd(&["SENTINEL", "MONITOR", "locks", "127.0.0.1", &port, "1"]);
     exporter.wait_for("dlock_store_sentinels_disagree 1: dlock_store", SOON, |m| {
-        m.is("dlock_store_sentinels_disagree", &[], 1.0) && has_role(m, &foreign, "master")
+        m.is("dlock_store_sentinels_disagree", &[], 1.0)
+            && has_role(m, &foreign, "master")
+            && has_role(m, &follower, "replica")
     });
     exporter.never("the foreign server judged", POLL * 4, |m| {
         !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
@@ -210,9 +210,10 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
         m.is("dlock_store_sentinels_disagree", &[], 0.0) && is_up(m, &w.sentinels[2], 0.0)
     });
     assert!(exporter.log().contains("knows no master `locks`"), "{}", exporter.log());
-    // Nobody names the foreign one any more.
-    exporter.wait_for("the foreign one let go: dlock_store_role", SOON, |m| {
-        m.all("dlock_store_role", &[("addr", &addr(&foreign)), ("role", "master")]).is_empty()
+    // Nobody names the foreign ones any more.
+    exporter.wait_for("the foreign ones let go: dlock_store_role", SOON, |m| {
+        let is_gone = |s| m.all("dlock_store_role", &[("addr", &addr(s))]).is_empty();
+        is_gone(&foreign) && is_gone(&follower)
     });
     w.sentinels.iter_mut().for_each(Sentinel::kill);
     exporter.wait_for("no dlock_store_sentinels_disagree", SOON, |m| {
@@ -223,75 +224,4 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
         !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
             || !m.is("dlock_store_failovers_total", &[], 1.0)
     });
-}
-
-/// One sentinel of each version, of which the exporter is told one.
-#[test]
-fn sentinels_of_every_version_are_asked_and_refuse_nothing() {
-    let primary = RedisServer::start();
-    primary.cmd(&["SET", "lock:kept", "kept-1:x", "PX", FOR_LONG]);
-    let sentinels = Flavor::ALL.map(|flavor| Sentinel::of(flavor, &primary, 3));
-    let setup = ExporterSetup::file(&config(&[url(&sentinels[0])], ", username: dlock")).password();
-    let mut exporter = setup.env(SENTINEL_PASSWORD, "watch-only").start();
-    exporter.wait_for("dlock_store and dlock_lock_held", SOON, |m| {
-        sentinels.iter().all(|s| is_sentinel(m, s))
-            && m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-    });
-    let m = exporter.metrics();
-    let info = m.all("dlock_store_info", &[("mode", "sentinel")]);
-    let versions: BTreeSet<&str> = info.iter().map(|s| s.label("version")).collect();
-    assert_eq!(versions.len(), Flavor::ALL.len(), "{versions:?}");
-    for sentinel in &sentinels {
-        let at = sentinel.address().to_string();
-        assert_eq!(m.sum("dlock_store_permission_denied", &[("addr", &at)]), 0.0);
-        let log = sentinel.cmd(&["ACL", "LOG"]);
-        assert_eq!(log, redis::Value::Array(Vec::new()), "its log of refusals");
-    }
-}
-
-/// A sentinel that speaks TLS too, at the second of these ports.
-fn secure_sentinel(server: u16, authority: &Authority, lines: &[&str]) -> (Sentinel, u16) {
-    let port = free_port();
-    let (crt, key) = authority.signs("sentinel", "127.0.0.1");
-    let mut all = vec![
-        format!("tls-port {port}"),
-        format!("tls-cert-file {crt}"),
-        format!("tls-key-file {key}"),
-        format!("tls-ca-cert-file {}", authority.file.display()),
-        "tls-auth-clients no".to_owned(),
-    ];
-    all.extend(lines.iter().map(|line| (*line).to_owned()));
-    (Sentinel::watch_at(server, 1, &all), port)
-}
-
-#[test]
-fn sentinels_and_servers_speak_tls_each_or_both() {
-    let dir = TempDir::new().unwrap();
-    let ours = Authority::new(dir.path(), "ours");
-    let other = Authority::new(dir.path(), "other");
-    let (primary, tls_port) = server(&ours, "127.0.0.1", "no", &[]);
-    primary.cmd(&["SET", "lock:kept", "kept-1:x", "PX", FOR_LONG]);
-    let (_to_plain, plain) = secure_sentinel(primary.address().port(), &ours, &[]);
-    let (_to_tls, secure) = secure_sentinel(tls_port, &ours, &["tls-replication yes"]);
-    let start = |url: String, sentinel: &str, store: &str| {
-        let yaml = config(&[url], &format!(", username: dlock{sentinel}"));
-        let yaml = yaml.replace("    username:", &format!("{store}    username:"));
-        ExporterSetup::file(&yaml).password().env(SENTINEL_PASSWORD, "watch-only")
-    };
-    let ca = |authority: &Authority| format!("tls: {{ ca_file: '{}' }}", authority.file.display());
-    let is_read = |setup: ExporterSetup, server: u16, sentinel: u16| {
-        let mut exporter = setup.spawn();
-        exporter.wait_for("dlock_lock_held and dlock_store_up 1", SOON, |m| {
-            let up =
-                |port: u16| m.is("dlock_store_up", &[("addr", &format!("127.0.0.1:{port}"))], 1.0);
-            up(server) && up(sentinel) && m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-        });
-    };
-    // Sentinels alone; both, by one authority.
-    let alone = start(format!("redis://127.0.0.1:{plain}"), &format!(", {}", ca(&ours)), "");
-    is_read(alone, primary.address().port(), plain);
-    let both = start(format!("rediss://127.0.0.1:{secure}"), "", &format!("    {}\n", ca(&ours)));
-    is_read(both, tls_port, secure);
-    let wrong = start(format!("redis://127.0.0.1:{plain}"), &format!(", {}", ca(&other)), "");
-    is_refused(wrong, &format!("127.0.0.1:{plain}"), "tls", &["cannot ask this sentinel"]);
 }
