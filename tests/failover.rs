@@ -65,7 +65,7 @@ fn after_failover(exporter: &mut Exporter, new: &RedisServer, held_before: f64) 
 }
 
 /// The lock is contested, once and by this proof only.
-fn contested(exporter: &mut Exporter, lock: &str, kind: &str) {
+pub fn contested(exporter: &mut Exporter, lock: &str, kind: &str) {
     exporter.wait_for("dlock_contested 1: dlock_contention", SOON, |m| {
         m.is("dlock_contested", &[("lock", lock)], 1.0)
             && m.is("dlock_contention_events_total", &[("lock", lock), ("kind", kind)], 1.0)

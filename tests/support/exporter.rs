@@ -69,6 +69,7 @@ impl ExporterSetup {
 
     /// Starts it; it may end by itself.
     pub fn spawn(self) -> Exporter {
+        super::take_share();
         let dir = TempDir::new().expect("a temporary directory can be made");
         let config = dir.path().join("dlock.yml");
         let address = SocketAddr::from((self.host.unwrap_or(Ipv4Addr::LOCALHOST), free_port()));

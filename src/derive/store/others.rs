@@ -7,7 +7,7 @@ use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{Replicated, held_of};
 use crate::derive::node::{Node, is_kin};
 use crate::derive::replica::{Compared, Sight};
-use crate::observe::{BatchRead, Found, KeyId, Mono, NodeFacts, Role};
+use crate::observe::{BatchRead, Found, KeyId, Line, Mono, NodeFacts, Role};
 
 impl Store {
     /// Takes the reads of another node that says master too, if it is of the primary's history.
@@ -16,7 +16,8 @@ impl Store {
             let facts = self.nodes.get(addr)?.facts.as_ref();
             facts.filter(|f| f.role == Role::Master)
         };
-        let ours = self.primary.as_ref().and_then(master);
+        let line = self.lines.get(&batch.node.line);
+        let ours = line.and_then(|l| l.primary.as_ref()).and_then(master);
         let theirs = master(&batch.node.addr);
         if !ours.zip(theirs).is_some_and(|(a, b)| is_kin(a, b)) {
             return;
@@ -53,7 +54,7 @@ impl Store {
             undecided +=
                 u64::from(lock.read_replica(&batch.node.addr, sight) == Some(Compared::Undecided));
         }
-        let node = self.node(&batch.node.addr);
+        let node = self.node(&batch.node);
         node.confirmations.0 += tried;
         node.confirmations.1 += undecided;
     }
@@ -62,7 +63,7 @@ impl Store {
 impl Store {
     /// How far a replica has the primary's stream, and as of when; `None` where it is not known to follow this history.
     fn offset_of(&self, replica: &Node) -> Option<(u64, Mono)> {
-        let ours = self.history()?.replid.as_ref()?;
+        let ours = self.history(replica.line)?.replid.as_ref()?;
         let is_replica = matches!(replica.role, Role::Replica { .. });
         let is_ours = replica.facts.as_ref().and_then(|f| f.replid.as_ref()) == Some(ours);
         replica.offset.filter(|_| is_replica && is_ours)
@@ -70,21 +71,24 @@ impl Store {
 
     /// Whether a replica is known to follow another history than the primary's last.
     fn is_foreign(&self, replica: &Node) -> bool {
-        let primary = self.primary.as_ref().and_then(|p| self.nodes.get(p));
         let replid = |n: &Node| n.facts.as_ref().and_then(|f| f.replid.clone());
-        primary.and_then(replid).zip(replid(replica)).is_some_and(|(ours, own)| ours != own)
+        self.primary(replica.line)
+            .and_then(replid)
+            .zip(replid(replica))
+            .is_some_and(|(ours, own)| ours != own)
     }
 
     /// The primary's facts, if nothing happened since that may have begun another history.
-    fn history(&self) -> Option<&NodeFacts> {
-        let facts = self.nodes.get(self.primary.as_ref()?)?.facts.as_ref()?;
-        Some(facts).filter(|f| f.role == Role::Master && self.facts_breaks == self.breaks)
+    fn history(&self, line: Line) -> Option<&NodeFacts> {
+        let facts = self.primary(line)?.facts.as_ref()?;
+        let is_unbroken = self.lines.get(&line).is_some_and(|l| l.facts_breaks == l.breaks);
+        Some(facts).filter(|f| f.role == Role::Master && is_unbroken)
     }
 
     /// The largest offset that any replica is known to have, by its own word or by what it acknowledged to the primary.
-    pub(super) fn replicated(&self, now: Mono, poll: Duration) -> Replicated {
-        let facts = self.history()?;
-        let told = self.nodes.values().filter_map(|n| self.offset_of(n));
+    pub(super) fn replicated(&self, line: Line, now: Mono, poll: Duration) -> Replicated {
+        let facts = self.history(line)?;
+        let told = self.nodes.values().filter(|n| n.line == line).filter_map(|n| self.offset_of(n));
         let told = told.filter(|(_, at)| is_fresh(Some(*at), now, poll)).map(|(offset, _)| offset);
         let is_recent = is_fresh(Some(facts.span.done), now, poll);
         let acknowledged = facts.replicas.iter().filter(|_| is_recent).filter_map(|(_, o)| *o);

@@ -24,6 +24,7 @@ mod pair;
 mod readers;
 mod renewal;
 mod review;
+mod sentinels;
 pub mod sim;
 mod sources;
 mod spread;

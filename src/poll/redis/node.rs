@@ -45,7 +45,9 @@ impl NodeTask {
         let (mut conn, hello) = connected.ok_or(End::Stop)??;
         self.connections += 1;
         let number = self.connections;
-        let mut reader = FactsReader::new(self.node.clone(), number, hello);
+        let list = self.keys.borrow_and_update().clone();
+        let probe_key = list.first().map_or(&b"dlock_exporter"[..], |w| &w.key);
+        let mut reader = FactsReader::new(self.node.clone(), number, hello, probe_key);
         if self.awaits_link {
             let facts = reader.read(&mut conn, &mut self.abilities);
             let facts =
@@ -56,9 +58,7 @@ impl NodeTask {
                 return Err(Failure::server("a read before", MASTERDOWN).into());
             }
         }
-        let list = self.keys.borrow_and_update().clone();
-        let probe_key = list.first().map_or(&b"dlock_exporter"[..], |w| &w.key);
-        let first = reader.first(&mut conn, &mut self.abilities, probe_key);
+        let first = reader.first(&mut conn, &mut self.abilities);
         let facts =
             while_refusing(&mut self.requests, refusing, first).await.ok_or(End::Stop)??;
         self.keep(&facts).await?;
