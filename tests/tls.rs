@@ -88,11 +88,11 @@ fn ca_file(authority: &Authority) -> String {
     format!("ca_file: '{}'", authority.file.display())
 }
 
-fn up(m: &Metrics, at: &str) -> Option<f64> {
+pub fn up(m: &Metrics, at: &str) -> Option<f64> {
     m.value("dlock_store_up", &[("addr", at)])
 }
 
-fn failures(m: &Metrics, reason: &str) -> f64 {
+pub fn failures(m: &Metrics, reason: &str) -> f64 {
     m.sum("dlock_exporter_poll_failures_total", &[("poller", "redis"), ("reason", reason)])
 }
 
@@ -111,7 +111,7 @@ fn is_refused(yaml: &str, at: &str, reason: &'static str, words: &[&str]) -> Exp
     exporter
 }
 
-fn is_read(exporter: &mut Exporter, at: &str) {
+pub fn is_read(exporter: &mut Exporter, at: &str) {
     exporter.wait_for("dlock_store_up 1 and dlock_lock_held 1", SOON, |m| {
         up(m, at) == Some(1.0) && m.is("dlock_lock_held", &[], 1.0)
     });

@@ -112,6 +112,9 @@ impl Sweeper {
         for (i, place) in places.iter().enumerate() {
             let long = self.slots.get(*place).is_some_and(|s| s.long);
             let item = conn.walk(i).next().ok_or_else(|| Failure::unexpected(command(i)))?;
+            if !matches!(item, Item::Error(_)) {
+                abilities.granted(acl_name(command(i)));
+            }
             answers.push(match item {
                 Item::Error(e) if is_not_ready(e) || first_word(e) == b"NOAUTH" => {
                     return Err(Failure::server(command(i), e));
