@@ -19,6 +19,7 @@ mod asked;
 pub(in crate::poll) mod batch;
 mod beside;
 mod blame;
+mod cluster;
 pub mod codec;
 pub(in crate::poll) mod collection;
 mod conn;
