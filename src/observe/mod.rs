@@ -24,7 +24,7 @@ pub use cgroup::CgroupRead;
 pub use clock::{ClockRead, HostClock};
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
-pub use node::{NodeFacts, NodeRef, Role};
+pub use node::{Line, NodeFacts, NodeRef, Role};
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};

@@ -22,6 +22,7 @@ mod redis_server;
 mod sampling;
 mod scripted_commands;
 mod scripted_redis;
+mod shares;
 pub mod shipped;
 mod small_host;
 mod stepped_clock;
@@ -49,6 +50,7 @@ pub use proxy::Proxy;
 pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
 pub use sampling::{Latencies, Sampler};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
+pub use shares::{take_share, whole_machine};
 pub use small_host::{SmallHost, SmallHostSetup};
 pub use stepped_clock::SteppedClock;
 pub use uml::Inside;
@@ -85,13 +87,6 @@ pub fn raised_besides(m: &Metrics, signal: &str) -> Option<String> {
 /// Tells that something cannot be tested on this machine. Past the capture of output, so that `tests/run` can repeat it.
 pub fn not_tested(why: &str) {
     let _ = writeln!(std::io::stderr(), "not tested: {why}");
-}
-
-/// Held by what takes the whole machine, two hundred processes that are starved on purpose, and by what must not be starved
-/// by them: a machine inside the machine, and whole pipelines that have to be in time.
-pub fn whole_machine() -> std::sync::MutexGuard<'static, ()> {
-    static WHOLE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    WHOLE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Whether the longer forms of the tests were asked for.

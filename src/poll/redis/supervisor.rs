@@ -20,7 +20,7 @@ use super::messages::{Report, Seen};
 use super::task::NodeTask;
 use crate::clock;
 use crate::config::{RedisAddr, Store};
-use crate::observe::{NodeRef, Observation, Role, StoreId};
+use crate::observe::{Line, NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
 
 /// Nodes of one store at most; the announcements of a server are not to be trusted without bound.
@@ -207,7 +207,7 @@ impl Supervisor {
         }
         let (requests, inbox) = mpsc::channel(QUEUE);
         let scans = Arc::new(AtomicBool::new(false));
-        let node = NodeRef { store: self.context.id, addr: name.clone() };
+        let node = NodeRef { store: self.context.id, line: Line::default(), addr: name.clone() };
         let keys = self.list.subscribe();
         let task = NodeTask::new(self.context.clone(), node, addr, inbox, keys, scans.clone());
         let task = self.tasks.spawn(task.run());
