@@ -44,6 +44,10 @@ pub enum Topology {
     /// A primary with its replicas.
     #[default]
     Standalone,
+    /// Not said: a primary with its replicas, or a cluster if the server says so.
+    Auto,
+    /// Shards with a part of the keys each.
+    Cluster,
 }
 
 /// A parsed `redis://`, `rediss://` or `redis+unix://` URL without user information.

@@ -45,6 +45,7 @@ mod node;
 mod pace;
 mod pack;
 mod parts;
+mod pipelined;
 mod refusal;
 mod refused;
 pub mod registry;
