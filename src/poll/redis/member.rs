@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 
 use super::messages::{Request, Seen};
 use crate::observe::node::FailReason;
-use crate::observe::{Mono, Role};
+use crate::observe::{Line, Mono, Role};
 
 /// Where a node is known from; the lower one wins when two addresses are one server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,8 @@ pub enum Rank {
 pub struct Node {
     /// Where it is known from.
     pub rank: Rank,
+    /// The line it belongs to.
+    pub line: Line,
     /// Its queue.
     pub requests: mpsc::Sender<Request>,
     /// Whether it is the one that scans.
