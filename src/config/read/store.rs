@@ -10,7 +10,7 @@ use super::super::unknown::variable;
 use super::clock::{self, Clocks};
 use super::lock::Around;
 use super::seen::Seen;
-use super::{Told, lock, noted, password, tls};
+use super::{Told, cluster, lock, noted, password, tls};
 
 /// Reads a store, and adds what its locks tell.
 pub(super) fn read(
@@ -53,6 +53,9 @@ pub(super) fn read(
             None => complete = false,
         }
     }
+    if topology == Some(Topology::Cluster) {
+        cluster::check(at, url.as_ref(), &entries, &locks);
+    }
     let store = Store {
         name: name.into(),
         replicas,
@@ -73,10 +76,11 @@ pub(super) fn read(
 
 /// How its servers belong together.
 fn topology(at: &Cursor<'_>) -> Option<Topology> {
-    // Both words of this version mean the same: from the URL, with the replicas that are found.
     match at.one_of("topology") {
         None if at.has("topology") => None,
-        _ => Some(Topology::Standalone),
+        Some("standalone") => Some(Topology::Standalone),
+        Some("cluster") => Some(Topology::Cluster),
+        _ => Some(Topology::Auto),
     }
 }
 
@@ -96,8 +100,8 @@ fn urls(at: &Cursor<'_>, topology: Option<Topology>) -> Option<(RedisUrl, Vec<Re
     let mut urls: Vec<RedisUrl> = Vec::new();
     let mut complete = true;
     let items = at.texts("urls");
-    if items.len() > 1 && topology == Some(Topology::Standalone) {
-        let fix = "give the primary in `url` and what it does not announce in `replicas`";
+    if items.len() > 1 && matches!(topology, Some(Topology::Standalone | Topology::Auto)) {
+        let fix = "give the primary in `url` and what it does not announce in `replicas`, or say `topology: cluster`";
         at.wrong(
             "urls",
             "has several addresses, and the servers are one primary with replicas",

@@ -4,8 +4,8 @@
 use super::{Lock, Phase};
 use crate::derive::tenure::{Marks, Tenure};
 use crate::derive::wanted::{Effects, Weight};
-use crate::observe::lock::{BatchRead, KeyRead};
 use crate::observe::Found;
+use crate::observe::lock::{BatchRead, KeyRead};
 
 impl Lock {
     /// Takes it that another line's primary shows the key; `now` are that one's counters. False if what it showed is to be

@@ -44,7 +44,15 @@ impl Conn {
     /// Takes a fresh stream; each reply has to come within `limit` of the one before.
     pub fn new(stream: Box<dyn Stream>, limit: Duration) -> Self {
         let buf = Vec::with_capacity(CHUNK);
-        Self { stream, limit, buf, frames: Vec::new(), under_way: 0, consumed: 0, window: ALL_REPLIES }
+        Self {
+            stream,
+            limit,
+            buf,
+            frames: Vec::new(),
+            under_way: 0,
+            consumed: 0,
+            window: ALL_REPLIES,
+        }
     }
 
     /// From now on each reply has to come within `limit` of the one before.

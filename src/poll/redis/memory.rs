@@ -16,12 +16,12 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::batch::{Dialect, Form, Packed};
-use super::pipelined::ASKING;
 use super::codec::Item;
 use super::conn::Conn;
 use super::failure::{Failure, first_word};
 use super::groups::pack;
 use super::pack;
+use super::pipelined::ASKING;
 use super::sweep::Sweeper;
 use crate::clock;
 use crate::observe::Span;

@@ -31,6 +31,7 @@ mod dial;
 mod dropped;
 mod facts;
 mod failure;
+mod feed;
 mod full;
 mod glob;
 mod groups;

@@ -14,8 +14,8 @@ use super::session::Session;
 use super::task::NodeTask;
 use crate::clock;
 use crate::config::Topology;
-use crate::observe::Observation;
 use crate::observe::node::FailReason;
+use crate::observe::{Observation, Role};
 
 impl NodeTask {
     /// Polls until nobody needs it any more.
@@ -61,14 +61,21 @@ impl NodeTask {
             info!(store = %self.context.store.name, node = %self.node.addr, version = %facts.version,
                 flavor = %facts.flavor, role = facts.role.as_str(), "connected");
         }
-        let is_cluster = facts.mode == "cluster" || self.context.store.topology == Topology::Cluster;
+        let is_cluster =
+            facts.mode == "cluster" || self.context.store.topology == Topology::Cluster;
         let membership = match is_cluster {
             true => {
                 let joining = cluster::join(&mut conn, &mut self.abilities);
-                Some(while_refusing(&mut self.requests, refusing, joining).await.ok_or(End::Stop)??)
+                Some(
+                    while_refusing(&mut self.requests, refusing, joining)
+                        .await
+                        .ok_or(End::Stop)??,
+                )
             }
             false => None,
         };
+        let is_replica = matches!(facts.role, Role::Replica { .. });
+        self.sweeper.is_shut_out = is_replica && membership.is_some_and(|m| !m.readonly);
         self.sweeper.connected(number, Dialect::of(&self.abilities), membership);
         self.sweeper.sync(&list);
         self.scan.restart();

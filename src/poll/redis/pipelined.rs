@@ -85,7 +85,8 @@ impl Sweeper {
                 Some(blame) => self.bisect(conn, abilities, form, members, blame, reads).await?,
                 // There was no memory for the transaction: once more, by what is left then.
                 None => {
-                    let packed = super::groups::pack(form, self.groups.dialect(), &members, &self.slots);
+                    let packed =
+                        super::groups::pack(form, self.groups.dialect(), &members, &self.slots);
                     let blame = self.transact(conn, form, &members, &packed, reads).await?;
                     self.after(form, abilities);
                     if let Some(blame) = blame {
@@ -136,7 +137,9 @@ impl Sweeper {
                 // The one whose reply was under way.
                 Err(_) if conn.came() < end => {
                     let failed = exchanged.clone();
-                    return self.find_huge(conn, *form, members, packed, failed).map(|_| Vec::new());
+                    return self
+                        .find_huge(conn, *form, members, packed, failed)
+                        .map(|_| Vec::new());
                 }
                 Err(_) => {}
             }

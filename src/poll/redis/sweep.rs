@@ -46,6 +46,8 @@ pub struct Sweeper {
     pub(super) starved: Option<Mono>,
     /// What is different on a node of a cluster.
     pub(super) membership: Option<Membership>,
+    /// A replica of a cluster on which we may not read.
+    pub(super) is_shut_out: bool,
     /// Keys that another node is to be asked for, until that is told.
     pub(super) strays: Vec<(KeyId, Redirect)>,
 }
@@ -68,17 +70,13 @@ impl Sweeper {
             gone: Vec::new(),
             starved: None,
             membership: None,
+            is_shut_out: false,
             strays: Vec::new(),
         }
     }
 
     /// A new connection, perhaps to another server: all types are asked for again, what was refused stays refused.
-    pub fn connected(
-        &mut self,
-        connection: u64,
-        dialect: Dialect,
-        membership: Option<Membership>,
-    ) {
+    pub fn connected(&mut self, connection: u64, dialect: Dialect, membership: Option<Membership>) {
         self.connection = connection;
         self.membership = membership;
         // Keys of two slots cannot be in one transaction.
@@ -99,6 +97,8 @@ impl Sweeper {
 
     /// Takes over the list of watched keys.
     pub fn sync(&mut self, list: &KeyList) {
+        let none = KeyList::default();
+        let list = if self.is_shut_out { &none } else { list };
         for watched in list.iter() {
             if self.slots.place(watched.id).is_none()
                 && let Some(place) = self.slots.insert(Slot::new(watched.clone()))

@@ -15,7 +15,9 @@ use crate::poll::redis::links::{LineLink, Links};
 /// Where each line begins.
 pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
     match store.topology {
-        Topology::Standalone => vec![(Line::default(), store.url.addr.clone())],
+        // The map of its slots tells.
+        Topology::Cluster => Vec::new(),
+        Topology::Standalone | Topology::Auto => vec![(Line::default(), store.url.addr.clone())],
     }
 }
 
@@ -38,7 +40,10 @@ impl Supervisor {
             .nodes
             .iter()
             .filter(|(_, n)| n.rank == Rank::Announced && now.since(n.announced) > patience)
-            .filter(|(a, n)| !n.is_master() && self.has_other_master(a, n.line))
+            .filter(|(a, n)| {
+                let has_left = self.cluster.as_ref().is_some_and(|c| !c.shards.has(n.line));
+                has_left || (!n.is_master() && self.has_other_master(a, n.line))
+            })
             .map(|(a, _)| a.clone())
             .collect();
         for addr in forgotten {
@@ -63,10 +68,14 @@ impl Supervisor {
             let is_primary = self.primaries.get(&node.line) == Some(addr);
             node.scans.store(is_primary, Ordering::Relaxed);
         }
-        let links = Links {
+        let mut links = Links {
             lines: lines.into_iter().map(|line| (line, self.link(line))).collect(),
             all: self.nodes.values().map(|n| n.requests.clone()).collect(),
+            by_slot: self.cluster.as_ref().map(|c| c.shards.by_slot()),
         };
+        if let Some(why) = self.cluster.as_ref().and_then(|c| c.why) {
+            links.lines.entry(Line::default()).or_default().why = Some(why);
+        }
         self.links.send_replace(links);
     }
 
