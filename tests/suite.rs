@@ -46,6 +46,8 @@ mod quiet_start;
 mod refused_keys;
 mod replicas;
 mod runbooks;
+mod sentinel;
+mod servers;
 mod several_keys;
 mod silence;
 mod split;

@@ -105,7 +105,7 @@ impl Node {
         if changed.restarted {
             self.restarts += 1;
             self.clock.server_restarted();
-            if facts.aof != Some(true) {
+            if facts.aof != Some(true) && facts.role != Role::Sentinel {
                 self.unsafe_until = Some(facts.span.done.plus(longest_lease));
             }
         }

@@ -161,6 +161,11 @@ impl State {
                     s.failed(f);
                 }
             }
+            Observation::Sentinels(say) => {
+                if let Some(s) = self.stores.get_mut(&say.store) {
+                    s.sentinels_say(say);
+                }
+            }
             Observation::SweepDone(d) => {
                 if let Some(s) = self.stores.get_mut(&d.node.store) {
                     let is_primary = s.swept(d, &self.rules, &mut self.workers);

@@ -3,6 +3,7 @@
 
 mod line;
 mod others;
+pub mod sentinels;
 mod settle;
 mod succession;
 
@@ -26,6 +27,7 @@ use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Line, Mono, NodeFacts, NodeRef, Role, StoreId};
 
 use line::{Follows, LineState};
+use sentinels::Sentinels;
 use settle::{marks, pool_of};
 
 /// A lock store.
@@ -43,6 +45,8 @@ pub struct Store {
     past: (u64, u64),
     /// Breaks in the records of all lines.
     breaks: u64,
+    /// What sentinels say of its primary.
+    pub sentinels: Sentinels,
     /// Ends by evidence.
     pub lease_ends: [u64; Evidence::ALL.len()],
     /// Locks by key id.
@@ -73,6 +77,7 @@ impl Store {
             nodes: BTreeMap::new(),
             lines: BTreeMap::new(),
             past: (0, 0),
+            sentinels: Sentinels::default(),
             breaks: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
@@ -119,8 +124,8 @@ impl Store {
     }
 
     fn follow_primary(&mut self, node: &NodeRef, role: Role, reconnected: bool, fx: &mut Effects) {
-        let is_vacant = self.primary(node.line).is_none_or(|n| !n.is_up);
-        let is_alone = self.nodes.values().filter(|n| n.line == node.line).count() == 1;
+        let is_vacant = self.may_take_over(node, self.primary(node.line).is_none_or(|n| !n.is_up));
+        let is_alone = self.is_only_one(node);
         let line = self.lines.entry(node.line).or_default();
         let follows = line.follow(&node.addr, role, reconnected, is_vacant, is_alone);
         if follows == Follows::Succeeds {

@@ -34,6 +34,7 @@ impl Store {
         for line in self.lines.values_mut() {
             (line.primary, line.led_by) = (None, None);
         }
+        self.sentinels = Default::default();
         for n in self.nodes.values_mut() {
             (n.connection, n.heard, n.is_up) = (None, None, false);
         }

@@ -118,6 +118,11 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .values()
             .any(|n| n.facts.is_some())
             .then(|| primaries(store.nodes.values())),
+        sentinels_disagree: store
+            .sentinels
+            .disagree
+            .filter(|(_, at)| is_fresh(Some(*at), now, poll))
+            .map(|(disagree, _)| disagree),
         failovers,
         failover_lost_bytes,
         lease_ends: Evidence::ALL.iter().copied().zip(store.lease_ends).collect(),
@@ -195,7 +200,8 @@ fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> Nod
                 skew_bound_seconds: skew(&state.clocks, &state.walls(now), &store.name, node)
                     .map(|s| s.interval.worst()),
                 clock_frozen: node.clock.frozen,
-                restart_unsafe: Some(node.unsafe_until.is_some_and(|until| now < until)),
+                restart_unsafe: (f.role != Role::Sentinel)
+                    .then(|| node.unsafe_until.is_some_and(|until| now < until)),
                 evicted_keys: f.evicted_keys,
                 expired_keys: f.expired_keys,
                 connections_received: f.connections_received,

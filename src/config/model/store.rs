@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{LockConfig, NodeClock};
+use super::{LockConfig, NodeClock, Sentinels};
 use crate::secret::Secret;
 
 /// One lock store: servers that hold the same locks.
@@ -14,7 +14,8 @@ pub struct Store {
     pub name: Arc<str>,
     /// How its servers belong together.
     pub topology: Topology,
-    /// Where to begin; what else there is, is found from it.
+    /// Where to begin; what else there is, is found from it. With sentinels the address is one of theirs, TLS and database
+    /// are the servers'.
     pub url: RedisUrl,
     /// Further addresses that the user gave; they differ from the first in nothing but the address.
     pub further_urls: Vec<RedisUrl>,
@@ -24,7 +25,7 @@ pub struct Store {
     pub username: Option<String>,
     /// Where the password comes from.
     pub password: Password,
-    /// TLS, when the URL's scheme is `rediss`.
+    /// TLS, when the URL says so.
     pub tls: TlsFiles,
     /// Longest time to a usable connection.
     pub connect_timeout: Duration,
@@ -39,7 +40,7 @@ pub struct Store {
 }
 
 /// How the servers of a store belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub enum Topology {
     /// A primary with its replicas.
     #[default]
@@ -48,6 +49,8 @@ pub enum Topology {
     Auto,
     /// Shards with a part of the keys each.
     Cluster,
+    /// A primary with its replicas, as sentinels name them; the addresses are the sentinels'.
+    Sentinel(Box<Sentinels>),
 }
 
 /// A parsed `redis://`, `rediss://` or `redis+unix://` URL without user information.

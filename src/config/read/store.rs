@@ -10,7 +10,13 @@ use super::super::unknown::variable;
 use super::clock::{self, Clocks};
 use super::lock::Around;
 use super::seen::Seen;
-use super::{Told, cluster, lock, noted, password, tls};
+use super::{Told, cluster, lock, noted, password, sentinel, tls};
+
+/// Words of `topology`.
+const STANDALONE: &str = "standalone";
+const SENTINEL: &str = "sentinel";
+const CLUSTER: &str = "cluster";
+const AUTO: &str = "auto";
 
 /// Reads a store, and adds what its locks tell.
 pub(super) fn read(
@@ -20,8 +26,8 @@ pub(super) fn read(
     told: &mut Told,
     around: Around<'_>,
 ) -> Option<Store> {
-    let topology = topology(at);
-    let (url, further_urls) = urls(at, topology).unzip();
+    let word = topology(at);
+    let (mut url, further_urls) = urls(at, word).unzip();
     let mut replicas = Vec::new();
     for item in at.texts("replicas") {
         match checks::host_port(item.text) {
@@ -53,15 +59,29 @@ pub(super) fn read(
             None => complete = false,
         }
     }
-    if topology == Some(Topology::Cluster) {
+    if word == Some(CLUSTER) {
         cluster::check(at, url.as_ref(), &entries, &locks);
     }
+    // Behind sentinels the table itself may be what asks for TLS.
+    let speaks_tls = url.as_ref().map(|u: &RedisUrl| u.tls).filter(|_| word != Some(SENTINEL));
+    let tls = tls(at, speaks_tls, "rediss://");
+    let topology = match word {
+        Some(SENTINEL) => sentinel::read(at, url.as_mut(), &tls),
+        word => {
+            // What the topology should have been is not known where it is wrong.
+            word.inspect(|_| sentinel::refuse(at)).map(|word| match word {
+                CLUSTER => Topology::Cluster,
+                AUTO => Topology::Auto,
+                _ => Topology::Standalone,
+            })
+        }
+    };
     let store = Store {
         name: name.into(),
         replicas,
         username: at.text("username").map(str::to_owned),
         password: password(at),
-        tls: tls(at, url.as_ref().map(|u: &RedisUrl| u.tls), "rediss://"),
+        tls,
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
         owner_index: index,
@@ -74,23 +94,35 @@ pub(super) fn read(
     complete.then_some(store)
 }
 
-/// How its servers belong together.
-fn topology(at: &Cursor<'_>) -> Option<Topology> {
+/// How its servers belong together. `auto`, which is also meant where nothing is said, is what the server says: one of a
+/// cluster, or else a primary with the replicas that are found.
+fn topology(at: &Cursor<'_>) -> Option<&'static str> {
     match at.one_of("topology") {
         None if at.has("topology") => None,
-        Some("standalone") => Some(Topology::Standalone),
-        Some("cluster") => Some(Topology::Cluster),
-        _ => Some(Topology::Auto),
+        word => Some(word.unwrap_or(AUTO)),
     }
 }
 
 /// The addresses, of `url` or `urls`. They are of one kind: all with TLS or none, all with one database.
-fn urls(at: &Cursor<'_>, topology: Option<Topology>) -> Option<(RedisUrl, Vec<RedisUrl>)> {
-    let password_variable = variable(&format!("{}.password", at.path));
-    let one =
-        || at.text("url").and_then(|u| noted(at, "url", redis_url::parse(u, &password_variable)));
+fn urls(at: &Cursor<'_>, topology: Option<&str>) -> Option<(RedisUrl, Vec<RedisUrl>)> {
+    let is_sentinel = topology == Some(SENTINEL);
+    let key = if is_sentinel { "sentinel.password" } else { "password" };
+    let password_variable = variable(&format!("{}.{key}", at.path));
+    let parse = |text: &str| match is_sentinel {
+        true => redis_url::parse_for(text, &password_variable, sentinel::PORT),
+        false => redis_url::parse(text, &password_variable),
+    };
+    let one = || at.text("url").and_then(|u| noted(at, "url", parse(u)));
     if !at.has("urls") {
-        at.require("url", "add it, such as `redis://127.0.0.1:6379`");
+        at.require(
+            "url",
+            match is_sentinel {
+                true => {
+                    "add the sentinels' as `urls`, such as `[redis://10.0.0.1, redis://10.0.0.2]`"
+                }
+                false => "add it, such as `redis://127.0.0.1:6379`",
+            },
+        );
         return one().map(|url| (url, Vec::new()));
     }
     if at.has("url") {
@@ -100,7 +132,7 @@ fn urls(at: &Cursor<'_>, topology: Option<Topology>) -> Option<(RedisUrl, Vec<Re
     let mut urls: Vec<RedisUrl> = Vec::new();
     let mut complete = true;
     let items = at.texts("urls");
-    if items.len() > 1 && matches!(topology, Some(Topology::Standalone | Topology::Auto)) {
+    if items.len() > 1 && matches!(topology, Some(STANDALONE | AUTO)) {
         let fix = "give the primary in `url` and what it does not announce in `replicas`, or say `topology: cluster`";
         at.wrong(
             "urls",
@@ -108,8 +140,12 @@ fn urls(at: &Cursor<'_>, topology: Option<Topology>) -> Option<(RedisUrl, Vec<Re
             fix,
         );
     }
+    if items.len() > sentinel::MOST && is_sentinel {
+        let reason = format!("has more than {} addresses", sentinel::MOST);
+        at.wrong("urls", reason, "give some; the others are found from them");
+    }
     for item in items {
-        match redis_url::parse(item.text, &password_variable) {
+        match parse(item.text) {
             Err((reason, fix)) => item.wrong(reason, fix),
             Ok(url) if urls.iter().any(|u| u.addr == url.addr) => {
                 item.wrong("is listed twice", "remove one of the two");

@@ -163,9 +163,9 @@ fn mistakes_name_the_variable() {
             "DLOCK__SWEEP_INTERVAL: `sweep_interval` is not supported by this version; remove it",
         ),
         (
-            "DLOCK__STORES__OTHER__SENTINEL",
+            "DLOCK__STORES__OTHER__EVENTS",
             "redis://h",
-            "DLOCK__STORES__OTHER__SENTINEL: `sentinel` is not supported by this version; remove it",
+            "DLOCK__STORES__OTHER__EVENTS: `events` is not supported by this version; remove it",
         ),
         (
             "DLOCK__STORES__OTHER__URLS",

@@ -90,10 +90,12 @@ fn in_force(lines: &[Line], chosen: Option<&Line>) -> String {
         text += line;
         text.push('\n');
     }
-    // Files that are there, and the URL that goes with `tls`.
+    // Files that are there, and the URL and topology that go with `tls` and `sentinel`.
     let there = |file: &str| format!("{FIXTURES}/files/{file}");
     text.replace("redis://127.0.0.1", "rediss://127.0.0.1")
+        .replace("topology: auto", "topology: sentinel")
         .replace("/etc/dlock_exporter/redis.pass", &there("secret"))
+        .replace("/etc/dlock_exporter/sentinel.pass", &there("secret"))
         .replace("/etc/dlock_exporter/client.key", &there("secret"))
         .replace("/etc/dlock_exporter/client.pem", &there("ca.pem"))
         .replace("/etc/dlock_exporter/ca.pem", &there("ca.pem"))

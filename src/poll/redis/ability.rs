@@ -1,7 +1,7 @@
 //! What a server can do and lets us do, remembered for as long as the same process serves there. Each optional command is
 //! tried at most once in that time, so that watching a server does not raise its error counters poll after poll.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::failure::is_noperm;
@@ -19,7 +19,7 @@ pub enum Ability {
     Untried,
     /// Works.
     Works,
-    /// This server has no such command.
+    /// This server has no such command, as older ones do.
     Missing,
     /// The ACL refuses it, or the provider took it away; since when.
     Refused(Mono),
@@ -55,6 +55,8 @@ impl Ability {
 pub struct Abilities {
     run_id: Option<String>,
     known: BTreeMap<&'static str, Ability>,
+    /// What the present connection found out.
+    fresh: BTreeSet<&'static str>,
 }
 
 impl Abilities {
@@ -71,6 +73,7 @@ impl Abilities {
     /// Notes what was found out.
     pub fn set(&mut self, command: &'static str, ability: Ability) {
         self.known.insert(command, ability);
+        self.fresh.insert(command);
     }
 
     /// Notes that the ACL refused it.
@@ -90,10 +93,16 @@ impl Abilities {
         }
     }
 
+    /// A connection begins.
+    pub fn connecting(&mut self) {
+        self.fresh.clear();
+    }
+
     /// Forgets everything when another process answers than before, but for what this connection has just found out.
     pub fn serve(&mut self, run_id: Option<&str>) {
         if self.run_id.is_some() && self.run_id.as_deref() != run_id {
-            self.known.retain(|command, _| *command == "info");
+            let fresh = &self.fresh;
+            self.known.retain(|command, _| fresh.contains(command));
         }
         self.run_id = run_id.map(str::to_owned);
     }
@@ -122,8 +131,9 @@ mod tests {
             Ability::from_error(b"NOPERM User x has no permissions to run the 'config|get'"),
         );
         a.set("client|no-touch", Ability::from_error(b"ERR unknown subcommand"));
-        a.worked("info");
         assert!(!a.worth_trying("config|get"));
+        a.connecting();
+        a.set("info", Ability::Works);
         a.serve(Some("r1"));
         assert_eq!(a.permissions(), [("config|get", true), ("info", false)]);
         a.serve(Some("r2"));

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::batch::Dialect;
 use super::failure::Failure;
 use super::messages::{End, Report, Seen};
 use super::session::Session;
@@ -43,7 +44,8 @@ impl Session<'_> {
     /// Gives the server's time and when it was asked for.
     pub(super) async fn read_facts(&mut self) -> Result<Option<(ServerTime, Mono)>, End> {
         self.facts_wanted = false;
-        let facts = self.reader.read(&mut self.conn, &mut self.task.abilities).await?;
+        let facts = self.reader.next(&mut self.conn, &mut self.task.abilities).await?;
+        self.task.sweeper.speak(Dialect::of(&self.task.abilities));
         if self.task.sweeper.is_shut_out && facts.role == Role::Master {
             let detail =
                 "the replica has become the primary, where reads need no right of their own";

@@ -17,6 +17,8 @@ pub enum Rank {
     Url,
     /// Its `replicas`.
     Configured,
+    /// A sentinel, or the map of a cluster as the primary of a shard.
+    Named,
     /// Another node.
     Announced,
 }

@@ -10,6 +10,7 @@ use super::cluster::map::SlotMap;
 use super::cluster::redirect::Redirect;
 use super::failure::Failure;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
+use super::sentinel::Says;
 use crate::config::RedisAddr;
 use crate::observe::node::{FailReason, NodeFacts, Role};
 use crate::observe::{KeyId, Line, Mono};
@@ -48,6 +49,8 @@ pub enum Report {
     Gone(Line, Vec<KeyId>),
     /// These take a lock's place from now on, or none.
     Aside(Vec<(KeyId, Aside)>),
+    /// A sentinel.
+    Sentinel(Arc<str>, Says),
     /// These should stay watched for a while should they go.
     Keep(Vec<KeyId>),
 }

@@ -7,7 +7,7 @@
 //! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `memory`: how keys are read; `refusal`, `refused`,
 //!   `denied`: those that may not be.
 //! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
-//! * `facts`, `scan`, `parts`: the other reads.
+//! * `facts`, `explore`, `scan`, `parts`: the other reads; `sentinel`: who is the primary, where sentinels tell.
 //! * `registry`: lists of live workers; `subscription`: a connection that listens, for those that are told of by events.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
@@ -29,6 +29,7 @@ mod context;
 mod denied;
 mod dial;
 mod dropped;
+mod explore;
 mod facts;
 mod failure;
 mod feed;
@@ -55,6 +56,7 @@ mod refused;
 pub mod registry;
 mod role;
 mod scan;
+mod sentinel;
 mod session;
 mod slot;
 mod slots;

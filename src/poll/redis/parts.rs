@@ -8,7 +8,7 @@ use super::cluster::redirect::Redirect;
 use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::facts;
-use super::failure::{Failure, first_word, is_noperm, is_not_ready};
+use super::failure::{Failure, first_word, is_no_command, is_noperm, is_not_ready};
 use super::pack;
 use crate::clock;
 use crate::config::RedisPart;
@@ -215,7 +215,8 @@ fn refusal(command: &str, error: &[u8]) -> Result<Unreadable, Failure> {
     if !is_elsewhere && is_not_ready(error) || first_word(error) == b"NOAUTH" {
         return Err(Failure::server(command, error));
     }
-    Ok(if is_noperm(error) { Unreadable::Permission } else { Unreadable::Unexpected })
+    let is_refused = is_noperm(error) || is_no_command(error);
+    Ok(if is_refused { Unreadable::Permission } else { Unreadable::Unexpected })
 }
 
 /// Tells requests apart.

@@ -4,6 +4,7 @@
 mod found;
 mod lines;
 mod rounds;
+mod sentinels;
 mod shards;
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +29,7 @@ use crate::config::{RedisAddr, Store, Topology};
 use crate::observe::{Line, NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
 use rounds::Rounds;
+use sentinels::Sentinels;
 
 /// Nodes of one line at most; the announcements of a server are not to be trusted without bound.
 const MAX_NODES: usize = 32;
@@ -56,6 +58,7 @@ pub struct Supervisor {
     /// The primary of each line that has one.
     primaries: BTreeMap<Line, Arc<str>>,
     rounds: Rounds,
+    sentinels: Sentinels,
     warned_of_many: bool,
 }
 
@@ -88,6 +91,7 @@ impl Supervisor {
             aliases: HashMap::new(),
             primaries: BTreeMap::new(),
             rounds: Rounds::default(),
+            sentinels: Sentinels::default(),
             warned_of_many: false,
         }
     }
@@ -112,8 +116,10 @@ impl Supervisor {
         if self.context.store.topology == Topology::Cluster {
             self.begin_cluster();
         }
-        for (line, addr) in lines::beginnings(&self.context.store) {
-            self.add(addr, Rank::Url, line);
+        if !self.begin_with_sentinels() {
+            for (line, addr) in lines::beginnings(&self.context.store) {
+                self.add(addr, Rank::Url, line);
+            }
         }
         for replica in &self.context.store.clone().replicas {
             match parse_addr(replica) {
@@ -126,7 +132,10 @@ impl Supervisor {
         loop {
             tokio::select! {
                 report = self.inbox.recv() => self.hear(report.ok_or(Closed)?).await?,
-                _ = tick.tick() => self.drop_forgotten(),
+                _ = tick.tick() => {
+                    self.drop_forgotten();
+                    self.sentinels_round().await?;
+                }
                 // An ended task was dropped or found to be an alias; its set entry is not needed any more.
                 Some(_) = self.tasks.join_next() => {}
             }
@@ -150,6 +159,7 @@ impl Supervisor {
                 }
                 self.choose_primaries();
             }
+            Report::Sentinel(addr, says) => self.hear_sentinel(addr, says).await?,
             Report::Found(line, found, last) => self.found(line, found, last).await?,
             Report::Gone(line, ids) => self.gone(line, ids).await?,
             Report::Aside(keys) => keys.into_iter().for_each(|(id, a)| self.keys.set_aside(id, a)),
@@ -224,8 +234,9 @@ impl Supervisor {
         }
         if let Some((kept, run_id)) = self.aliases.get(&name) {
             // While the node is away its other name would be polled as a second server.
-            let still = |n: &Node| n.seen.is_none() || n.serves(run_id);
-            if self.nodes.get(kept).is_some_and(still) {
+            let kept = self.nodes.get_mut(kept);
+            if let Some(kept) = kept.filter(|n| n.seen.is_none() || n.serves(run_id)) {
+                kept.announced = now;
                 return;
             }
             self.aliases.remove(&name);

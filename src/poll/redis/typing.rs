@@ -6,7 +6,7 @@ use super::batch::{BATCH, Form, HEAD, MAX_ELEMENTS};
 use super::cluster::redirect::Redirect;
 use super::codec::Item;
 use super::conn::Conn;
-use super::failure::{Failure, first_word, is_noperm, is_noperm_command, is_not_ready};
+use super::failure::{Failure, first_word, is_no_command, is_noperm, is_not_ready};
 use super::pack;
 use super::pipelined::ASKING;
 use super::sweep::Sweeper;
@@ -142,8 +142,8 @@ impl Sweeper {
                 Item::Error(e) if is_not_ready(e) || first_word(e) == b"NOAUTH" => {
                     return Err(Failure::server(command(i), e));
                 }
-                Item::Error(e) if is_noperm(e) => {
-                    if is_noperm_command(e) {
+                Item::Error(e) if is_noperm(e) || is_no_command(e) => {
+                    if is_no_command(e) {
                         abilities.refuse(acl_name(command(i)));
                     }
                     Answer::Denied(Unreadable::Permission)

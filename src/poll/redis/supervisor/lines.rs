@@ -15,8 +15,8 @@ use crate::poll::redis::links::{LineLink, Links};
 /// Where each line begins.
 pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
     match store.topology {
-        // The map of its slots tells.
-        Topology::Cluster => Vec::new(),
+        // Behind sentinels, what they name begins it; in a cluster, what the map of its slots tells.
+        Topology::Sentinel(_) | Topology::Cluster => Vec::new(),
         Topology::Standalone | Topology::Auto => vec![(Line::default(), store.url.addr.clone())],
     }
 }
@@ -32,18 +32,22 @@ impl Supervisor {
     }
 
     /// Lets nodes go that nobody announces any more. Not while no primary of their line could announce them, and never a
-    /// primary: in a failover nobody announces the promoted replica for a while.
+    /// primary: in a failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
     pub(super) fn drop_forgotten(&mut self) {
         let now = clock::mono();
         let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
+        let are_named = self.sentinels_verdict().is_some();
+        let has_left = |n: &Node| self.cluster.as_ref().is_some_and(|c| !c.shards.has(n.line));
+        let is_out = |a: &Arc<str>, n: &Node| match are_named {
+            _ if has_left(n) => true,
+            true => self.primaries.get(&n.line) != Some(a),
+            false => !n.is_master() && self.has_other_master(a, n.line),
+        };
         let forgotten: Vec<Arc<str>> = self
             .nodes
             .iter()
-            .filter(|(_, n)| n.rank == Rank::Announced && now.since(n.announced) > patience)
-            .filter(|(a, n)| {
-                let has_left = self.cluster.as_ref().is_some_and(|c| !c.shards.has(n.line));
-                has_left || (!n.is_master() && self.has_other_master(a, n.line))
-            })
+            .filter(|(_, n)| n.rank >= Rank::Named && now.since(n.announced) > patience)
+            .filter(|(a, n)| is_out(a, n))
             .map(|(a, _)| a.clone())
             .collect();
         for addr in forgotten {
@@ -59,7 +63,11 @@ impl Supervisor {
 
     /// Says of each line who is its primary, to its nodes and to those who ask them.
     pub(super) fn choose_primaries(&mut self) {
-        let lines = self.lines();
+        let mut lines = self.lines();
+        if lines.is_empty() {
+            // There is a line before its servers are known.
+            lines.insert(Line::default());
+        }
         self.primaries = lines
             .iter()
             .filter_map(|line| self.primary_of(*line).map(|primary| (*line, primary)))
@@ -70,7 +78,10 @@ impl Supervisor {
         }
         let mut links = Links {
             lines: lines.into_iter().map(|line| (line, self.link(line))).collect(),
-            all: self.nodes.values().map(|n| n.requests.clone()).collect(),
+            all: {
+                let nodes = self.nodes.values().map(|n| n.requests.clone());
+                nodes.chain(self.sentinels.queues()).collect()
+            },
             by_slot: self.cluster.as_ref().map(|c| c.shards.by_slot()),
         };
         if let Some(why) = self.cluster.as_ref().and_then(|c| c.why) {
@@ -83,6 +94,9 @@ impl Supervisor {
     fn primary_of(&self, line: Line) -> Option<Arc<str>> {
         let is_master = |a: &&Arc<str>| self.nodes.get(*a).is_some_and(Node::is_master);
         let stays = self.primaries.get(&line).filter(is_master);
+        if let Some(verdict) = self.sentinels_verdict() {
+            return self.primary_by(&verdict, stays.cloned());
+        }
         let first = || {
             let masters = self.of(line).filter(|(_, n)| n.is_master());
             masters.min_by_key(|(_, n)| n.rank).map(|(a, _)| a)
@@ -94,7 +108,8 @@ impl Supervisor {
         let primary = self.primaries.get(&line);
         let primary =
             primary.and_then(|a| self.nodes.get(a).map(|n| (n.requests.clone(), a.clone())));
-        let why = self.of(line).min_by_key(|(_, n)| n.rank).and_then(|(_, n)| n.why);
+        let first = self.of(line).min_by_key(|(_, n)| n.rank);
+        let why = first.map_or_else(|| self.sentinels.why(), |(_, n)| n.why);
         LineLink { primary, why }
     }
 }

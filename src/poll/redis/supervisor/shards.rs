@@ -90,7 +90,7 @@ impl Supervisor {
             self.add(addr, Rank::Announced, line);
             if let Some(node) = self.nodes.get_mut(&name) {
                 // Who leads by the word of the others is the first choice among those that say so themselves.
-                node.rank = if is_primary { Rank::Configured } else { Rank::Announced };
+                node.rank = if is_primary { Rank::Named } else { Rank::Announced };
             }
             named.insert(name);
         }
