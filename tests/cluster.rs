@@ -42,7 +42,7 @@ stores:
     connect_timeout: 400ms
     locks:
       - {{ name: 'tagged-{{1}}', match: 'lock:{{{{user}}}}:*', capture: '([0-9]+)$' }}
-      - {{ name: '{{1}}', match: 'lock:k*', capture: '^lock:(.+)$', holder: '^(?P<worker>[^:]+):' }}
+      - {{ name: '{{1}}', match: 'lock:k*', capture: '^lock:(.+)$', series: full, holder: '^(?P<worker>[^:]+):' }}
       - {{ name: by-key, key: '{}', holder: '^(?P<worker>[^:]+):' }}
 ",
             self.cluster.key("lock:by", 2)
@@ -77,10 +77,10 @@ fn seen_in_all_shards(exporter: &mut Exporter, w: &World) {
 }
 
 fn a_run_is_seen(exporter: &mut Exporter, w: &World) {
-    let renewals = |m: &Metrics| m.sum("dlock_lock_renewals_total", &[]);
+    let renewals = |m: &Metrics| m.sum("dlock_lease_renewals_total", &[]);
     let before = exporter.metrics();
     for key in &w.keys {
-        w.set(key, "w-1:x", "500000");
+        w.set(key, "w-1:x", "700000");
     }
     exporter.wait_for("renewals of all", SOON, |m| renewals(m) >= renewals(&before) + 3.0);
     for key in &w.keys {
@@ -117,7 +117,7 @@ fn a_slot_moves(exporter: &mut Exporter, w: &World) {
     check(exporter, "held in its new shard");
     // It goes on there as before.
     w.cluster.nodes[1].cmd(&["PEXPIRE", key, "700000"]);
-    let renewed = |m: &Metrics| m.value("dlock_lock_renewals_total", &[("lock", name(key))]);
+    let renewed = |m: &Metrics| m.value("dlock_lease_renewals_total", &[("lock", name(key))]);
     exporter.wait_for("a renewal there", SOON, |m| renewed(m) > renewed(&before));
     w.cluster.nodes[1].cmd(&["DEL", key]);
     exporter.wait_for("a release there", SOON, |m| {
