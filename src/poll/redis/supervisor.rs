@@ -6,6 +6,7 @@ mod lines;
 mod rounds;
 mod sentinels;
 mod shards;
+mod verdict;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -210,8 +211,10 @@ impl Supervisor {
         node.seen = Some(seen);
         node.why = None;
         let line = node.line;
-        for addr in announced {
-            self.add(addr, Rank::Announced, line);
+        if self.hears(addr) {
+            for addr in announced {
+                self.add(addr, Rank::Announced, line);
+            }
         }
         self.choose_primaries();
     }
@@ -221,7 +224,7 @@ impl Supervisor {
         let name = self.aliases.get(name).map_or(name, |(kept, _)| kept);
         self.nodes
             .get(name)
-            .is_some_and(|n| n.rank != Rank::Announced || self.primaries.get(&n.line) == Some(name))
+            .is_some_and(|n| n.rank < Rank::Named || self.primaries.get(&n.line) == Some(name))
     }
 
     /// Adds a node to a line. One that is known stays in its own, whoever announces it.

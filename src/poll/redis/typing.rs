@@ -129,16 +129,18 @@ impl Sweeper {
         let mut answers = Vec::with_capacity(places.len());
         for (i, place) in places.iter().enumerate() {
             let long = self.slots.get(*place).is_some_and(|s| s.long);
-            let item = conn
-                .walk(i * step + step - 1)
-                .next()
-                .ok_or_else(|| Failure::unexpected(command(i)))?;
+            let reply = conn.walk(i * step + step - 1).next();
+            let item = reply.ok_or_else(|| Failure::unexpected(command(i)))?;
+            if let (Some(asked), Item::Error(e)) = (asked, &item)
+                && let Some(to) = Redirect::read(e, asked)
+            {
+                answers.push(Answer::Elsewhere(to));
+                continue;
+            }
+            if !matches!(item, Item::Error(_)) {
+                abilities.granted(acl_name(command(i)));
+            }
             answers.push(match item {
-                Item::Error(e) if asked.is_some_and(|a| Redirect::read(e, a).is_some()) => {
-                    Answer::Elsewhere(
-                        Redirect::read(e, asked.unwrap_or_default()).unwrap_or(Redirect::Moved),
-                    )
-                }
                 Item::Error(e) if is_not_ready(e) || first_word(e) == b"NOAUTH" => {
                     return Err(Failure::server(command(i), e));
                 }
