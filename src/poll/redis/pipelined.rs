@@ -67,7 +67,11 @@ impl Sweeper {
             self.groups.restore(form, index, batch);
         }
         let refused = done?;
-        plan.iter().for_each(|(form, _)| self.after(*form, abilities));
+        for form in Form::ALL {
+            let asked = plan.iter().filter(|(f, _)| *f == form).count();
+            let refused = refused.iter().filter(|(f, _, _)| *f == form).count();
+            self.after((asked > refused).then_some(form), abilities);
+        }
         self.settle_some(conn, abilities, refused, &mut reads).await?;
         Ok(reads)
     }
@@ -88,7 +92,7 @@ impl Sweeper {
                     let packed =
                         super::groups::pack(form, self.groups.dialect(), &members, &self.slots);
                     let blame = self.transact(conn, form, &members, &packed, reads).await?;
-                    self.after(form, abilities);
+                    self.after(blame.is_none().then_some(form), abilities);
                     if let Some(blame) = blame {
                         self.bisect(conn, abilities, form, members, blame, reads).await?;
                     }
