@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
+use std::collections::HashSet;
+
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, has_role};
 use crate::support::{
-    Cluster, Exporter, ExporterSetup, Metrics, RedisServer, Steady, for_a_while, raised,
+    Cluster, Exporter, ExporterSetup, Flavor, Metrics, RedisServer, Steady, for_a_while, raised,
+    wait_until,
 };
 
 /// Three locks, one in each shard, and one whose pattern has a hash tag.
@@ -19,10 +22,15 @@ fn name(key: &str) -> &str {
 }
 
 impl World {
-    fn start() -> Self {
-        let cluster = Cluster::start();
+    fn start(flavor: Flavor) -> Self {
+        let cluster = Cluster::start(flavor);
         let keys = (0..3).map(|home| cluster.key("lock:k", home)).collect();
-        Self { cluster, keys }
+        let world = Self { cluster, keys };
+        for key in &world.keys {
+            world.set(key, "w-1:x", FOR_LONG);
+        }
+        world.set("lock:{user}:7", "t", FOR_LONG);
+        world
     }
 
     fn set(&self, key: &str, token: &str, ms: &str) {
@@ -46,7 +54,11 @@ stores:
       - {{ name: by-key, key: '{}', holder: '^(?P<worker>[^:]+):' }}
 ",
             self.cluster.key("lock:by", 2)
-        );
+        ) + "workers:
+  sample:
+    names: [w-1, w-2, w-3, w-4]
+    heartbeat: { redis: { store: main, key: 'hb:{worker}' }, frozen_after: 60s }
+";
         ExporterSetup::file(&yaml.replace("{{user}}", "{user}")).password().start()
     }
 }
@@ -93,6 +105,41 @@ fn a_run_is_seen(exporter: &mut Exporter, w: &World) {
         w.set(key, "w-2:x", FOR_LONG);
     }
     exporter.wait_for("all held again", SOON, |m| w.keys.iter().all(|key| is_held(m, key)));
+}
+
+/// Beats in all shards: keys that are no locks are found by their slots too.
+fn heartbeats_are_read_where_they_are(exporter: &mut Exporter, w: &World) {
+    let mut beat = 0;
+    let workers = ["w-1", "w-2", "w-3", "w-4"];
+    let homes: HashSet<usize> =
+        workers.iter().map(|worker| w.cluster.home(&format!("hb:{worker}"))).collect();
+    assert!(homes.len() > 1, "they are in several shards");
+    wait_until("beats of all", SOON, || {
+        beat += 1;
+        for worker in workers {
+            w.set(&format!("hb:{worker}"), &beat.to_string(), FOR_LONG);
+        }
+        let m = exporter.metrics();
+        let beats = |worker| m.value("dlock_worker_heartbeats_total", &[("worker", worker)]);
+        workers.iter().all(|worker| beats(*worker) >= Some(2.0)).then_some(())
+    });
+}
+
+/// Without the right to ask for the slots nothing is known, and it is told why.
+fn what_is_not_granted_is_told(w: &World) {
+    let node = &w.cluster.nodes[0];
+    let yaml = format!(
+        "poll_interval: 200ms\nstores:\n  main:\n    url: {}\n    topology: cluster\n    username: bare\n    locks:\n      - {{ name: job, key: 'lock:job' }}\n",
+        node.url()
+    );
+    let mut exporter = ExporterSetup::file(&yaml).password().start();
+    exporter.wait_for("dlock_store_up 0", SOON, |m| {
+        let reason = [("poller", "redis"), ("reason", "permission")];
+        m.is("dlock_store_up", &[("addr", &addr(node))], 0.0)
+            && m.sum("dlock_exporter_poll_failures_total", &reason) >= 1.0
+            && m.value("dlock_lock_held", &[]).is_none()
+    });
+    assert!(exporter.log().contains("CLUSTER SLOTS was answered by"), "{}", exporter.log());
 }
 
 /// The slot of the first lock goes to the second shard while the lock is held.
@@ -163,11 +210,7 @@ fn a_primary_is_killed(exporter: &mut Exporter, w: &mut World) {
 
 #[test]
 fn locks_are_read_at_their_shards_through_a_move_and_a_failover() {
-    let mut w = World::start();
-    for key in &w.keys {
-        w.set(key, "w-1:x", FOR_LONG);
-    }
-    w.set("lock:{user}:7", "t", FOR_LONG);
+    let mut w = World::start(Flavor::Installed);
     let nodes = &w.cluster.nodes;
     let mut exporter = w.exporter("topology: cluster", &[&nodes[4], &nodes[0]]);
     let mut auto = w.exporter("", &[&nodes[1]]);
@@ -175,9 +218,27 @@ fn locks_are_read_at_their_shards_through_a_move_and_a_failover() {
     seen_in_all_shards(&mut exporter, &w);
     seen_in_all_shards(&mut auto, &w);
     drop(auto);
+    what_is_not_granted_is_told(&w);
+    heartbeats_are_read_where_they_are(&mut exporter, &w);
     a_run_is_seen(&mut exporter, &w);
     a_slot_moves(&mut exporter, &w);
     a_primary_is_killed(&mut exporter, &mut w);
     assert!(steady.finish() > 50);
     for_a_while(Duration::ZERO);
+}
+
+/// The same on the other servers, all at once.
+#[test]
+fn every_server_is_read_as_a_cluster() {
+    let all = Flavor::ALL.into_iter().filter(|f| *f != Flavor::Installed);
+    std::thread::scope(|scope| {
+        for flavor in all {
+            scope.spawn(move || {
+                let w = World::start(flavor);
+                let mut exporter = w.exporter("topology: cluster", &[&w.cluster.nodes[3]]);
+                seen_in_all_shards(&mut exporter, &w);
+                a_slot_moves(&mut exporter, &w);
+            });
+        }
+    });
 }

@@ -1,14 +1,14 @@
 //! A private Redis Cluster: three primaries with a replica each. Its default user may do everything; the user `dlock` has the
-//! README's lines. Slots are moved by the commands that `redis-cli --cluster reshard` sends.
+//! README's lines. `bare` may not do what only a cluster needs. Slots are moved by the commands that `redis-cli --cluster reshard` sends.
 
 use std::time::Duration;
 
-use super::{
-    PASSWORD, RedisServer, RedisSetup, acl_line_of_the_readme, free_port, repository, wait_until,
-};
+use super::{Flavor, RedisServer, RedisSetup, repository, wait_until};
 
 const SOON: Duration = Duration::from_secs(20);
 const SLOTS: u16 = 16_384;
+/// A user who may not ask for the map of the slots, and may read otherwise.
+const BARE: &str = "user bare on >watch-only resetchannels ~* -@all +@read +@connection +multi +exec +time +info +role";
 
 /// A running cluster.
 pub struct Cluster {
@@ -18,28 +18,27 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts it and waits until it serves and is replicated.
-    pub fn start() -> Self {
-        let more = line_of_the_readme();
-        let user = format!("{} {more}", acl_line_of_the_readme());
-        let user = user.replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD);
-        let buses: Vec<String> = (0..6).map(|_| free_port().to_string()).collect();
-        let start = |bus: &String| {
-            let words = ["--cluster-enabled", "yes", "--cluster-port", bus];
-            let more = ["--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no"];
-            RedisSetup::default().acl(&user).arguments(&words).arguments(&more).start()
+    pub fn start(flavor: Flavor) -> Self {
+        let start = |_| {
+            let words = ["--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no"];
+            let setup = RedisSetup::default().flavor(flavor).cluster().arguments(&words);
+            setup.grant(&line_of_the_readme()).acl(BARE).start()
         };
-        let cluster = Self { nodes: buses.iter().map(start).collect() };
+        let cluster = Self { nodes: (0..6).map(start).collect() };
         let nodes = &cluster.nodes;
         for (i, node) in nodes.iter().enumerate() {
             node.cmd(&["CLUSTER", "SET-CONFIG-EPOCH", &(i + 1).to_string()]);
             if i < 3 {
-                let (first, last) = share(i);
-                node.cmd(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);
+                // There is a command for ranges since 7.0.
+                let slots: Vec<String> = (share(i).0..=share(i).1).map(|s| s.to_string()).collect();
+                let mut words = vec!["CLUSTER", "ADDSLOTS"];
+                words.extend(slots.iter().map(String::as_str));
+                node.cmd(&words);
             }
         }
-        for (node, bus) in nodes.iter().zip(&buses).skip(1) {
+        for node in &nodes[1..] {
             let port = node.address().port().to_string();
-            nodes[0].cmd(&["CLUSTER", "MEET", "127.0.0.1", &port, bus]);
+            nodes[0].cmd(&["CLUSTER", "MEET", "127.0.0.1", &port]);
         }
         cluster.wait_until_all("all know each other", "CLUSTER INFO", "cluster_known_nodes:6");
         for i in 0..3 {

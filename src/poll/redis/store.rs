@@ -172,6 +172,13 @@ impl StoreHandle {
         self.home().map(|(_, addr)| addr)
     }
 
+    /// The address of the primary that a key which is no lock is read on, or why there is none.
+    pub(super) fn primary_for(&self, key: &[u8]) -> Result<Arc<str>, FailReason> {
+        let links = self.links.borrow();
+        let Some((_, link)) = links.line_of(key) else { return Err(FailReason::NotReady) };
+        link.primary.as_ref().map(|(_, addr)| addr.clone()).ok_or(link.why())
+    }
+
     /// The primary of the line that what is no lock is read in, or why there is none.
     fn home(&self) -> Result<(mpsc::Sender<Request>, Arc<str>), FailReason> {
         let links = self.links.borrow();
