@@ -17,6 +17,7 @@ mod judge;
 mod lapses;
 pub mod look;
 mod merged;
+mod moved;
 mod named;
 mod pointer;
 mod read;
