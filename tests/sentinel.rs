@@ -2,6 +2,8 @@
 //! told, an old primary that is back does not take over, and sentinels that differ are seen to. What fails of them costs
 //! nothing but its own series.
 
+mod reach;
+
 use crate::failover::contested;
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, has_role};
 use crate::support::{
@@ -57,7 +59,7 @@ fn world() -> World {
             replica.text(&["INFO", "replication"]).contains("master_link_status:up").then_some(())
         });
     }
-    let sentinels = [0, 1, 2].map(|_| Sentinel::watch(&primary, 2, &[]));
+    let sentinels = [0, 1, 2].map(|_| Sentinel::watch(&primary, 2));
     wait_until("the sentinels know all", SOON, || {
         let all = sentinels.iter().all(|s| s.knows("REPLICAS") == 2 && s.knows("SENTINELS") == 2);
         all.then_some(())
@@ -187,6 +189,7 @@ fn a_failover_by_sentinels_is_followed_and_what_it_lost_is_told() {
 /// One sentinel watches another server by that name, then none; then all of them are gone.
 fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
     let foreign = RedisServer::start();
+    let follower = RedisSetup::default().replica_of(&foreign).start();
     let port = foreign.address().port().to_string();
     let last = &w.sentinels[2];
     last.cmd(&["SENTINEL", "REMOVE", "locks"]);
@@ -194,8 +197,12 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
     w.sentinels[..2].iter().for_each(|s| drop(s.cmd(&["SENTINEL", "RESET", "locks"])));
     last.cmd(&["SENTINEL", "MONITOR", "locks", "127.0.0.1", &port, "1"]);
     exporter.wait_for("dlock_store_sentinels_disagree 1: dlock_store", SOON, |m| {
-        m.is("dlock_store_sentinels_disagree", &[], 1.0) && has_role(m, &foreign, "master")
+        m.is("dlock_store_sentinels_disagree", &[], 1.0)
+            && has_role(m, &foreign, "master")
+            && has_role(m, &follower, "replica")
     });
+    let told = format!("{} names {}", last.address(), foreign.address());
+    wait_until("who names whom is told", SOON, || exporter.log().contains(&told).then_some(()));
     exporter.never("the foreign server judged", POLL * 4, |m| {
         !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
             || !m.is("dlock_store_failovers_total", &[], 1.0)
@@ -205,9 +212,10 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
         m.is("dlock_store_sentinels_disagree", &[], 0.0) && is_up(m, &w.sentinels[2], 0.0)
     });
     assert!(exporter.log().contains("knows no master `locks`"), "{}", exporter.log());
-    // Nobody names the foreign one any more.
-    exporter.wait_for("the foreign one let go: dlock_store_role", SOON, |m| {
-        m.all("dlock_store_role", &[("addr", &addr(&foreign)), ("role", "master")]).is_empty()
+    // Nobody names the foreign ones any more.
+    exporter.wait_for("the foreign ones let go: dlock_store_role", SOON, |m| {
+        let is_gone = |s| m.all("dlock_store_role", &[("addr", &addr(s))]).is_empty();
+        is_gone(&foreign) && is_gone(&follower)
     });
     w.sentinels.iter_mut().for_each(Sentinel::kill);
     exporter.wait_for("no dlock_store_sentinels_disagree", SOON, |m| {

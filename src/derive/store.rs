@@ -47,6 +47,8 @@ pub struct Store {
     pub(super) servers: Option<u16>,
     /// One clock for them.
     common: Common,
+    /// Failovers and lost bytes of lines that are no more.
+    past: (u64, u64),
     /// Breaks in the records of all lines.
     breaks: u64,
     /// What sentinels say of its primary.
@@ -80,6 +82,7 @@ impl Store {
             name,
             nodes: BTreeMap::new(),
             lines: BTreeMap::new(),
+            past: (0, 0),
             sentinels: Sentinels::default(),
             servers: None,
             common: Common::default(),
@@ -116,6 +119,7 @@ impl Store {
         let node = self.node(&batch.node);
         let reconnected = node.answered(batch.connection, batch.role, batch.span);
         node.clock.observe(batch.time, batch.span);
+        node.offset = batch.offset.map(|offset| (offset, batch.span.done)).or(node.offset);
         self.follow_primary(&batch.node, batch.role, reconnected, fx);
         if self.leads(&batch.node) {
             let line = self.lines.entry(batch.node.line).or_default();
@@ -123,8 +127,8 @@ impl Store {
             self.read_locks(batch, rules, workers, fx);
         } else if batch.role == Role::Master {
             self.read_rival(batch);
-        } else if let Role::Replica { linked: true } = batch.role {
-            self.read_replica(batch);
+        } else if let Role::Replica { linked } = batch.role {
+            self.read_replica(batch, linked);
         }
     }
 
@@ -149,6 +153,10 @@ impl Store {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
+        let replicated = self.replicated(batch.node.line, batch.span.done, stalls.poll);
+        if replicated.flatten().is_some() {
+            self.lines.entry(batch.node.line).or_default().is_replicated = true;
+        }
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
         let Some(line) = self.lines.get(&batch.node.line) else { return };
         let marks = marks(node, line);
@@ -160,7 +168,11 @@ impl Store {
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
             let Some(lock) = self.locks.get_mut(key) else { continue };
-            lock.line = batch.node.line;
+            if lock.servers.is_some() {
+                lock.line = batch.node.line;
+            } else if lock.line != batch.node.line && !lock.moves(batch, read, marks, fx) {
+                continue;
+            }
             let (poll, mut clock, mut offset) = (stalls.poll, &node.clock, batch.offset);
             let whole;
             let (found, seen) = if let Some(servers) = &mut lock.servers {
@@ -180,7 +192,9 @@ impl Store {
             };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let owners = &self.owners;
-            let c = ReadContext { seen, offset, clock, poll, pool, stalls, owners };
+            // A replica of one of several servers has no more than a vote.
+            let replicated = replicated.filter(|_| lock.servers.is_none());
+            let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
             lock.count_votes(seen.span.done, fx);
@@ -214,7 +228,8 @@ impl Store {
         let seen = Seen { span: read.span, time: read.time, marks };
         let pool = self.pools.get(&pool_of(&lock.rules));
         let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
-        let c = ReadContext { seen, offset: None, clock, poll, pool, stalls, owners };
+        let (offset, replicated) = (None, None);
+        let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
         lock.told_beside(read, &c, workers, fx);
     }
 
@@ -277,26 +292,19 @@ impl Store {
         true
     }
 
-    /// When the last sweep over the primary ended, of the line for which that is longest ago; `None` while a line was not
-    /// swept yet. Of servers of their own those that are not needed do not count.
+    /// When the last sweep over a primary ended. A line that is not swept any more costs its own locks, each of which says
+    /// itself when it was read.
     pub fn swept_at(&self) -> Option<Mono> {
-        let mut ends: Vec<_> =
-            self.lines.values().map(|l| Some(l.swept.as_ref()?.span.done)).collect();
-        ends.sort_unstable();
-        let spare = self.servers.map_or(0, |n| {
-            let n = usize::from(n);
-            (n - quorum::needed(n)).saturating_sub(n.saturating_sub(ends.len()))
-        });
-        ends.get(spare).copied().flatten()
+        self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done)).max()
     }
 
-    /// The same of the line for which it is not so long ago: of servers of their own one is enough to say why the locks cannot be
-    /// judged.
-    pub fn heard_at(&self) -> Option<Mono> {
-        match self.servers {
-            Some(_) => self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done)).max(),
-            None => self.swept_at(),
-        }
+    /// The same of as many lines as tell who holds its locks: of servers of their own those that are not needed do not count.
+    pub fn counted_at(&self) -> Option<Mono> {
+        let Some(servers) = self.servers.map(usize::from) else { return self.swept_at() };
+        let ends = self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done));
+        let mut ends: Vec<_> = ends.collect();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        ends.get(quorum::needed(servers) - 1).copied()
     }
 
     fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {

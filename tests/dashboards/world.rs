@@ -103,7 +103,7 @@ impl World {
             ExporterSetup::file(&config::of_the_exporter(&main, &cache, &quorum, clocks, &dir))
                 .password()
                 .env("DLOCK__STORES__CACHE__PASSWORD", "watch-only")
-            .env("DLOCK__STORES__QUORUM__PASSWORD", "watch-only")
+                .env("DLOCK__STORES__QUORUM__PASSWORD", "watch-only")
                 .start();
         let mut world = Self {
             has_cgroups: !cgroups.is_empty(),

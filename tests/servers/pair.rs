@@ -32,7 +32,7 @@ impl Pair {
             .map(|l| format!("      - {{ name: {l}, key: 'lock:{l}', holder: {holder} }}\n"))
             .collect();
         format!(
-            "  {store}:\n    url: {url}\n    username: dlock\n    response_timeout: 400ms\n    locks:\n{locks}"
+            "  {store}:\n    url: {url}\n    username: dlock\n    response_timeout: 800ms\n    locks:\n{locks}"
         )
     }
 

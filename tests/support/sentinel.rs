@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::redis_server::PASSWORD;
+use super::redis_server::{Flavor, PASSWORD};
 use super::{Group, RedisServer, free_port, repository, wait_until};
 
 /// The password of the default user of every test sentinel.
@@ -22,9 +22,22 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Watches a primary by the name `locks`; so many have to agree that it is down, which it is after half a second. `lines`
-    /// are added to the configuration.
-    pub fn watch(primary: &RedisServer, quorum: usize, lines: &[String]) -> Self {
+    /// Watches a primary by the name `locks`; so many have to agree that it is down, which it is after half a second.
+    pub fn watch(primary: &RedisServer, quorum: usize) -> Self {
+        Self::watch_at(primary.address().port(), quorum, &[])
+    }
+
+    /// The same by a server of this version.
+    pub fn of(flavor: Flavor, primary: &RedisServer, quorum: usize) -> Self {
+        Self::start(flavor, primary.address().port(), quorum, &[])
+    }
+
+    /// The same by the primary's port, with these lines in its configuration.
+    pub fn watch_at(server: u16, quorum: usize, lines: &[String]) -> Self {
+        Self::start(Flavor::Installed, server, quorum, lines)
+    }
+
+    fn start(flavor: Flavor, server: u16, quorum: usize, lines: &[String]) -> Self {
         let dir = TempDir::new().expect("a temporary directory can be made");
         let port = free_port();
         let user = acl_line_of_the_readme().replace("PASSWORD", PASSWORD);
@@ -32,16 +45,15 @@ impl Sentinel {
             "port {port}\nbind 127.0.0.1\ndir {}\nrequirepass {OWN}\nsentinel sentinel-pass {OWN}\n{user}\n",
             dir.path().display()
         );
-        let server = primary.address().port();
+        lines.iter().for_each(|line| text += &format!("{line}\n"));
         let _ = write!(
             text,
             "sentinel monitor locks 127.0.0.1 {server} {quorum}\nsentinel down-after-milliseconds locks 500\n\
              sentinel failover-timeout locks 5000\nsentinel parallel-syncs locks 2\n"
         );
-        lines.iter().for_each(|line| text += &format!("{line}\n"));
         let file = dir.path().join("sentinel.conf");
         std::fs::write(&file, text).expect("the configuration can be written");
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(flavor.program());
         command.arg(&file).arg("--sentinel");
         let mut group = Group::start("redis-sentinel", &mut command, &dir.path().join("log"));
         wait_until("the sentinel answers", Duration::from_secs(10), || {

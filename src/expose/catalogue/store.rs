@@ -63,7 +63,7 @@ families! { STORES:
     REJECTED_CONNECTIONS = Counter Core "dlock_store_rejected_connections_total" ["store", "addr"]
         "Connections that the node refused since its start for its limit of clients (INFO rejected_connections).";
     PERMISSION_DENIED = Gauge Core "dlock_store_permission_denied" ["store", "addr", "command"]
-        "1 when the node refuses this command to the exporter's user, so that what rests on it is off; 0 for a command \
+        "1 when the node refuses this command to the exporter's user, or lacks it although its version has it, so that what rests on it is off; 0 for a command \
          in use.";
     LEASE_ENDS = Counter Core "dlock_store_lease_ends_total" ["store", "evidence"]
         "Tenures of all locks of the store that ended, by what is known of the end: released, lapsed, overwritten, \

@@ -11,6 +11,9 @@ use crate::observe::Mono;
 /// How long a refused command or key is left alone: rights may be granted while the server runs.
 pub const RETRY_REFUSED: Duration = Duration::from_secs(300);
 
+/// Commands that are sent when a connection begins, and never after.
+const AT_CONNECT: [&str; 2] = ["client|setname", "hello"];
+
 /// What is known of one optional command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ability {
@@ -23,13 +26,15 @@ pub enum Ability {
     Missing,
     /// The ACL refuses it, or the provider took it away; since when.
     Refused(Mono),
+    /// It was refused, and may have been granted since.
+    Doubted,
 }
 
 impl Ability {
     /// Whether to send it: it works, was not tried yet, or was refused long ago.
     pub fn worth_trying(self) -> bool {
         match self {
-            Ability::Untried | Ability::Works => true,
+            Ability::Untried | Ability::Works | Ability::Doubted => true,
             Ability::Missing => false,
             Ability::Refused(since) => clock::mono().since(since) >= RETRY_REFUSED,
         }
@@ -39,7 +44,7 @@ impl Ability {
     pub fn refused(self) -> Option<bool> {
         match self {
             Ability::Works => Some(false),
-            Ability::Refused(_) => Some(true),
+            Ability::Refused(_) | Ability::Doubted => Some(true),
             Ability::Untried | Ability::Missing => None,
         }
     }
@@ -81,11 +86,6 @@ impl Abilities {
         self.set(command, Ability::Refused(clock::mono()));
     }
 
-    /// Notes that it worked, if nothing was known of it.
-    pub fn worked(&mut self, command: &'static str) {
-        self.known.entry(command).or_insert(Ability::Works);
-    }
-
     /// Notes that it works, whatever was known of it.
     pub fn serves(&mut self, command: &'static str) {
         if self.of(command) != Ability::Works {
@@ -107,9 +107,21 @@ impl Abilities {
         self.run_id = run_id.map(str::to_owned);
     }
 
-    /// Forgets refusals: somebody may have granted what was refused.
+    /// Notes that it works, if it was refused before.
+    pub fn granted(&mut self, command: &'static str) {
+        if self.of(command).refused() == Some(true) {
+            self.set(command, Ability::Works);
+        }
+    }
+
+    /// Forgets refusals: somebody may have granted what was refused. What is sent at a connect only is still refused until
+    /// there is one.
     pub fn retry_refused(&mut self) {
-        self.known.retain(|_, a| !matches!(a, Ability::Refused(_)));
+        self.known.retain(|c, a| AT_CONNECT.contains(c) || !matches!(a, Ability::Refused(_)));
+        for (_, ability) in self.known.iter_mut().filter(|(_, a)| matches!(a, Ability::Refused(_)))
+        {
+            *ability = Ability::Doubted;
+        }
     }
 
     /// `(command, refused)` of every command in use, in the order of their names.
@@ -139,5 +151,11 @@ mod tests {
         a.serve(Some("r2"));
         assert_eq!(a.permissions(), [("info", false)]);
         assert!(a.worth_trying("config|get") && a.worth_trying("client|no-touch"));
+        ["hello", "scan"].iter().for_each(|c| a.refuse(c));
+        a.retry_refused();
+        assert_eq!(a.permissions(), [("hello", true), ("info", false)]);
+        assert!(a.worth_trying("hello") && a.worth_trying("scan"));
+        ["hello", "scan"].iter().for_each(|c| a.granted(c));
+        assert_eq!(a.permissions(), [("hello", false), ("info", false)], "scan was not asked for");
     }
 }

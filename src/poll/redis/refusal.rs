@@ -41,6 +41,10 @@ impl Sweeper {
             let mut denied = Vec::new();
             let mut rest = Vec::new();
             for (i, place) in members.iter().enumerate() {
+                if let Some((_, to)) = blame.elsewhere.iter().find(|(at, _)| *at == i) {
+                    self.stray(*place, to.clone());
+                    continue;
+                }
                 match blame.keys.iter().find(|(at, _)| *at == i) {
                     Some((_, why)) => denied.push((*place, *why)),
                     None if all => denied.push((*place, blame.general)),
@@ -52,7 +56,7 @@ impl Sweeper {
             for part in rest.chunks(halves.max(1)) {
                 let packed = pack(form, self.groups.dialect(), part, &self.slots);
                 let again = self.transact(conn, form, part, &packed, reads).await?;
-                self.after(form, abilities);
+                self.after(again.is_none().then_some(form), abilities);
                 parts.extend(again.map(|blame| (part.to_vec(), blame)));
             }
         }

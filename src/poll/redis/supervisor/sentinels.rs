@@ -8,11 +8,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tracing::{info, warn};
 
-use super::{Closed, FORGOTTEN_AFTER, QUEUE, Supervisor};
+use super::verdict::Verdict;
+use super::{Closed, FORGOTTEN_AFTER, MAX_NODES, QUEUE, Supervisor};
 use crate::clock;
 use crate::config::{RedisAddr, Store};
 use crate::observe::node::FailReason;
-use crate::observe::{Line, Mono, NodeRef, Observation, Role, SentinelsSay};
+use crate::observe::{Line, Mono, NodeRef, Observation, SentinelsSay};
 use crate::poll::redis::dial::addr_text;
 use crate::poll::redis::member::Rank;
 use crate::poll::redis::messages::Request;
@@ -29,9 +30,11 @@ pub(super) struct Sentinels {
     asked: BTreeMap<Arc<str>, Asked>,
     /// Other addresses of a sentinel, with the one it is asked at and its run id.
     aliases: HashMap<Arc<str>, (Arc<str>, String)>,
-    votes: Votes,
+    pub(super) votes: Votes,
     /// What was told last.
     told: Option<Verdict>,
+    /// That they disagree was logged.
+    warned_of_discord: bool,
     warned_of_many: bool,
 }
 
@@ -48,16 +51,12 @@ struct Asked {
     announced: Mono,
 }
 
-/// What they say together.
-#[derive(Clone, PartialEq)]
-pub(super) struct Verdict {
-    /// Whom most of those that answer name.
-    pub primary: Arc<str>,
-    /// More than half of all that are known do.
-    pub is_majority: bool,
-}
-
 impl Sentinels {
+    /// How many are known.
+    pub(super) fn count(&self) -> usize {
+        self.asked.len()
+    }
+
     /// Their queues.
     pub(super) fn queues(&self) -> impl Iterator<Item = mpsc::Sender<Request>> {
         self.asked.values().map(|s| s.requests.clone())
@@ -167,45 +166,16 @@ impl Supervisor {
         sentinel.why = None;
         let Answer { primary, replicas, sentinels } = answer;
         self.sentinels.votes.hear(addr, primary.as_ref().map(addr_text));
-        primary
-            .into_iter()
-            .chain(replicas)
-            .for_each(|node| self.add(node, Rank::Named, Line::default()));
+        if let Some(node) = primary {
+            self.add(node, Rank::Named, Line::default());
+        }
+        for node in replicas {
+            // A place is left for every primary that is named.
+            if self.nodes.len() + MOST < MAX_NODES || self.nodes.contains_key(&addr_text(&node)) {
+                self.add(node, Rank::Named, Line::default());
+            }
+        }
         sentinels.into_iter().for_each(|other| self.ask_sentinel(other, false));
-    }
-
-    /// Whom they name together.
-    pub(super) fn sentinels_verdict(&self) -> Option<Verdict> {
-        let prefers =
-            |addr: &str| match self.primaries.get(&Line::default()).map(|a| &**a) == Some(addr) {
-                true => 2,
-                false => u8::from(self.may_lead(addr)),
-            };
-        let (primary, votes) = self.sentinels.votes.most(|name| self.called(name), prefers)?;
-        Some(Verdict { primary, is_majority: votes * 2 > self.sentinels.asked.len() })
-    }
-
-    /// Who is the primary by their word: whom they name, as soon as it says so itself; one that still says so gives way only
-    /// to one that more than half of all known sentinels name.
-    pub(super) fn primary_by(
-        &self,
-        verdict: &Verdict,
-        stays: Option<Arc<str>>,
-    ) -> Option<Arc<str>> {
-        let takes_over = verdict.is_majority || stays.is_none();
-        let named = Some(verdict.primary.clone());
-        named.filter(|addr| takes_over && self.may_lead(addr)).or(stays)
-    }
-
-    /// A node that sentinels name and that does not tell its role is taken for what they say it is.
-    fn may_lead(&self, addr: &str) -> bool {
-        let role = self.nodes.get(addr).and_then(|n| n.seen.as_ref()).map(|s| s.role);
-        matches!(role, Some(Role::Master | Role::Unknown))
-    }
-
-    /// The one name of a node that may have several.
-    fn called(&self, name: &Arc<str>) -> Arc<str> {
-        self.aliases.get(name).map_or(name, |(kept, _)| kept).clone()
     }
 
     /// Once an interval: whether they disagree is told, and those that nobody names any more are let go.
@@ -228,7 +198,23 @@ impl Supervisor {
         let mut votes = std::mem::take(&mut self.sentinels.votes);
         let disagree = votes.disagree(|name| self.called(name));
         self.sentinels.votes = votes;
+        self.log_discord(disagree);
         self.tell_of_sentinels(Some(disagree)).await
+    }
+
+    /// Who names whom, when it begins that they differ.
+    fn log_discord(&mut self, disagree: Option<bool>) {
+        let Some(disagree) = disagree else { return };
+        let was = std::mem::replace(&mut self.sentinels.warned_of_discord, disagree);
+        let store = &self.context.store.name;
+        match (was, disagree) {
+            (false, true) => {
+                let told = self.sentinels.votes.told();
+                warn!(%store, "the sentinels name different primaries: {told}");
+            }
+            (true, false) => info!(%store, "the sentinels name one primary again"),
+            _ => {}
+        }
     }
 
     async fn tell_of_sentinels(&mut self, round: Option<Option<bool>>) -> Result<(), Closed> {
