@@ -8,6 +8,7 @@ mod promql;
 mod support;
 
 mod alert_rules;
+mod chains;
 mod clock_bounds;
 mod clock_failures;
 mod clock_step;
@@ -42,6 +43,7 @@ mod live_workers;
 mod managed;
 mod named_by_host;
 mod outage;
+mod partition;
 mod pipeline;
 mod processes;
 mod quiet_start;

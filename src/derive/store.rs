@@ -111,6 +111,7 @@ impl Store {
         let node = self.node(&batch.node);
         let reconnected = node.answered(batch.connection, batch.role, batch.span);
         node.clock.observe(batch.time, batch.span);
+        node.offset = batch.offset.map(|offset| (offset, batch.span.done)).or(node.offset);
         self.follow_primary(&batch.node, batch.role, reconnected, fx);
         if self.leads(&batch.node) {
             let line = self.lines.entry(batch.node.line).or_default();
@@ -118,8 +119,8 @@ impl Store {
             self.read_locks(batch, rules, workers, fx);
         } else if batch.role == Role::Master {
             self.read_rival(batch);
-        } else if let Role::Replica { linked: true } = batch.role {
-            self.read_replica(batch);
+        } else if let Role::Replica { linked } = batch.role {
+            self.read_replica(batch, linked);
         }
     }
 
@@ -144,6 +145,10 @@ impl Store {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
+        let replicated = self.replicated(batch.node.line, batch.span.done, stalls.poll);
+        if replicated.flatten().is_some() {
+            self.lines.entry(batch.node.line).or_default().is_replicated = true;
+        }
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
         let Some(line) = self.lines.get(&batch.node.line) else { return };
         let marks = marks(node, line);
@@ -172,7 +177,8 @@ impl Store {
             };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let owners = &self.owners;
-            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
+            let offset = batch.offset;
+            let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
             lock.count_votes(seen.span.done, fx);
@@ -201,7 +207,8 @@ impl Store {
         let seen = Seen { span: read.span, time: read.time, marks };
         let pool = self.pools.get(&pool_of(&lock.rules));
         let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
-        let c = ReadContext { seen, offset: None, clock, poll, pool, stalls, owners };
+        let (offset, replicated) = (None, None);
+        let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
         lock.told_beside(read, &c, workers, fx);
     }
 

@@ -2,14 +2,14 @@
 //! has the user `dlock`, made by the very line that the README publishes, so that what the exporter does under test is
 //! what it may do in production.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Group, SteppedClock, free_port, repository, wait_until};
+use super::{Group, Place, SteppedClock, free_port, repository, wait_until};
 
 /// The password of the user `dlock` of every test server.
 pub const PASSWORD: &str = "watch-only";
@@ -72,6 +72,7 @@ pub struct RedisSetup {
     grants: String,
     is_cluster: bool,
     environment: Vec<(String, String)>,
+    place: Option<(Ipv4Addr, Vec<String>)>,
 }
 
 impl RedisSetup {
@@ -89,8 +90,8 @@ impl RedisSetup {
 
     /// Makes it a replica.
     pub fn replica_of(self, primary: &RedisServer) -> Self {
-        let port = primary.port.to_string();
-        self.arguments(&["--replicaof", "127.0.0.1", &port])
+        let (host, port) = (primary.host.to_string(), primary.port.to_string());
+        self.arguments(&["--replicaof", &host, &port])
     }
 
     /// Adds a line to its ACL file, `user NAME ...`; a later line of a user replaces an earlier one.
@@ -117,6 +118,12 @@ impl RedisSetup {
         self
     }
 
+    /// Starts it at a place of its own on the network.
+    pub fn at(mut self, place: &Place) -> Self {
+        self.place = Some((place.host, place.words()));
+        self.arguments(&["--protected-mode", "no"])
+    }
+
     /// Starts it and waits until it answers.
     pub fn start(self) -> RedisServer {
         let dir = TempDir::new().expect("a temporary directory can be made");
@@ -137,15 +144,17 @@ impl RedisSetup {
         let file = dir.path().join("users.acl");
         std::fs::write(&file, users.join("\n") + "\n").expect("the ACL file can be written");
         let mut words: Vec<String> = vec!["--port".into(), port.to_string()];
-        words
-            .extend(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"].map(str::to_owned));
+        let (host, wrapper) = self.place.unwrap_or((Ipv4Addr::LOCALHOST, Vec::new()));
+        let host_word = host.to_string();
+        words.extend(["--bind", &host_word, "--save", "", "--appendonly", "no"].map(str::to_owned));
         words.extend(["--repl-diskless-sync-delay", "0", "--dir"].map(str::to_owned));
         words.push(dir.path().display().to_string());
         words.extend(["--aclfile".to_owned(), file.display().to_string()]);
         words.extend(self.arguments);
         let program = self.flavor.program();
         let environment = self.environment;
-        let mut server = RedisServer { program, port, words, environment, dir, group: None };
+        let mut server =
+            RedisServer { host, program, port, wrapper, words, environment, dir, group: None };
         server.restart();
         server
     }
@@ -153,8 +162,10 @@ impl RedisSetup {
 
 /// A running (or killed) server.
 pub struct RedisServer {
+    host: Ipv4Addr,
     program: PathBuf,
     port: u16,
+    wrapper: Vec<String>,
     words: Vec<String>,
     environment: Vec<(String, String)>,
     dir: TempDir,
@@ -169,10 +180,10 @@ impl RedisServer {
 
     /// Its address.
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.port))
+        SocketAddr::from((self.host, self.port))
     }
 
-    /// `redis://127.0.0.1:port`.
+    /// `redis://host:port`.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
     }
@@ -232,8 +243,11 @@ impl RedisServer {
     pub fn restart(&mut self) {
         self.kill();
         let log = self.dir.path().join("log");
-        let mut command = Command::new(&self.program);
-        command.args(&self.words).envs(self.environment.clone());
+        let program = self.program.clone().into_os_string();
+        let words = self.wrapper.iter().map(Into::into).chain([program]);
+        let words: Vec<std::ffi::OsString> = words.collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(&self.words).envs(self.environment.clone());
         let mut group = Group::start("redis-server", &mut command, &log);
         wait_until("the Redis server answers", Duration::from_secs(10), || {
             assert!(group.ended().is_none(), "redis-server ended: {}", group.log_tail());

@@ -23,6 +23,8 @@ pub struct LineState {
     pub(super) facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
+    /// It was seen to have a replica.
+    pub is_replicated: bool,
     /// The histories of its primaries.
     pub succession: Succession,
     /// The last sweep over the primary.

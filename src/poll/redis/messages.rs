@@ -61,6 +61,8 @@ pub struct Seen {
     pub role: Role,
     /// Identifies the server process.
     pub run_id: Option<String>,
+    /// Its replication history, and the one before that it goes on from.
+    pub history: [Option<String>; 2],
     /// Replicas that it announces.
     pub replicas: Vec<String>,
     /// The primary that it follows.
@@ -69,11 +71,21 @@ pub struct Seen {
     pub is_cluster: bool,
 }
 
+impl Seen {
+    /// Whether it is a replica of the other's history, be it by way of others.
+    pub fn replicates(&self, primary: &Seen) -> bool {
+        let [own, _] = &self.history;
+        let is_replica = matches!(self.role, Role::Replica { .. });
+        is_replica && own.is_some() && primary.history.contains(own)
+    }
+}
+
 impl From<&NodeFacts> for Seen {
     fn from(facts: &NodeFacts) -> Self {
         Self {
             role: facts.role,
             run_id: facts.run_id.clone(),
+            history: [facts.replid.clone(), facts.replid2.clone()],
             replicas: facts.replicas.iter().map(|(addr, _)| addr.clone()).collect(),
             primary: facts.primary.clone(),
             is_cluster: facts.mode == "cluster",

@@ -153,6 +153,10 @@ impl Supervisor {
             Report::Down(addr, why) => {
                 if let Some(node) = self.nodes.get_mut(&addr) {
                     let was_up = node.seen.take().is_some();
+                    if was_up && node.is_ours {
+                        // Until now it spoke for itself.
+                        node.announced = clock::mono();
+                    }
                     node.why = Some(why);
                     if was_up {
                         self.doubt_map();
@@ -195,28 +199,42 @@ impl Supervisor {
     }
 
     fn facts(&mut self, addr: &Arc<str>, seen: Seen) {
+        let Some(line) = self.nodes.get(addr).map(|n| n.line) else { return };
+        let is_ours = self.is_ours(line, &seen);
         let announced: Vec<RedisAddr> = match seen.role {
             // The map of its slots tells of all nodes.
             _ if self.cluster.is_some() => Vec::new(),
             Role::Master => seen.replicas.iter().filter_map(|r| parse_addr(r)).collect(),
-            Role::Replica { .. } => seen.primary.iter().filter_map(|p| parse_addr(p)).collect(),
+            Role::Replica { .. } => {
+                // It may have replicas of its own.
+                let chained = seen.replicas.iter().filter(|_| is_ours);
+                seen.primary.iter().chain(chained).filter_map(|a| parse_addr(a)).collect()
+            }
             _ => Vec::new(),
         };
-        // A replica whose link is down is not announced, and yet may be the one that is promoted next.
-        let is_ours = announced.iter().any(|a| self.is_trusted(&addr_text(a)));
         let Some(node) = self.nodes.get_mut(addr) else { return };
-        if is_ours && matches!(seen.role, Role::Replica { .. }) {
+        node.is_ours = is_ours;
+        if is_ours {
             node.announced = clock::mono();
         }
         node.seen = Some(seen);
         node.why = None;
-        let line = node.line;
         if self.hears(addr) {
             for addr in announced {
                 self.add(addr, Rank::Announced, line);
             }
         }
         self.choose_primaries();
+    }
+
+    /// Whether a replica belongs to this line, whoever announces it: one whose link is down, or that of a replica that is
+    /// gone, is announced by nobody, and yet may be the one that is promoted next.
+    fn is_ours(&self, line: Line, seen: &Seen) -> bool {
+        let primary = self.primaries.get(&line).and_then(|p| self.nodes.get(p)?.seen.as_ref());
+        let follows = || seen.primary.as_deref().and_then(parse_addr);
+        matches!(seen.role, Role::Replica { .. })
+            && (primary.is_some_and(|p| seen.replicates(p))
+                || follows().is_some_and(|a| self.is_trusted(&addr_text(&a))))
     }
 
     /// Whether a node of this address is a primary or named in the config: only such a one can vouch for others.
@@ -258,8 +276,8 @@ impl Supervisor {
         let feed = self.feed(line);
         let task = NodeTask::new(self.context.clone(), node, addr, inbox, feed, scans.clone());
         let task = self.tasks.spawn(task.run());
-        let node =
-            Node { rank, line, requests, scans, task, seen: None, announced: now, why: None };
+        let (seen, why, is_ours, announced) = (None, None, false, now);
+        let node = Node { rank, line, requests, scans, task, seen, is_ours, announced, why };
         self.nodes.insert(name, node);
     }
 

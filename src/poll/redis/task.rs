@@ -48,6 +48,8 @@ pub struct NodeTask {
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
     pub(super) connections: u64,
+    /// It answers no reads until its link to its primary is up.
+    pub(super) awaits_link: bool,
     /// The reason of the present outage, which was logged.
     pub(super) outage: Option<FailReason>,
     attempts: u32,
@@ -84,6 +86,7 @@ impl NodeTask {
             beside: Beside::default(),
             active: clock::mono(),
             connections: 0,
+            awaits_link: false,
             outage: None,
             attempts: 0,
         }
@@ -100,6 +103,7 @@ impl NodeTask {
 
     /// Tells of a failure; logs it if it is a new one.
     pub(super) async fn failed(&mut self, failure: Failure) -> Result<(), End> {
+        self.awaits_link = failure.awaits_link;
         if self.outage != Some(failure.reason) {
             self.outage = Some(failure.reason);
             warn!(store = %self.context.store.name, node = %self.node.addr,

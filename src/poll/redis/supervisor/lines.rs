@@ -32,7 +32,7 @@ impl Supervisor {
     }
 
     /// Lets nodes go that nobody announces any more. Not while no primary of their line could announce them, and never a
-    /// primary: in a failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
+    /// primary or a replica of its history that answers: in a failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
     pub(super) fn drop_forgotten(&mut self) {
         let now = clock::mono();
         let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
@@ -41,7 +41,7 @@ impl Supervisor {
         let is_out = |a: &Arc<str>, n: &Node| match are_named {
             _ if has_left(n) => true,
             true => self.primaries.get(&n.line) != Some(a),
-            false => !n.is_master() && self.has_other_master(a, n.line),
+            false => !n.speaks_for_itself() && self.has_other_master(a, n.line),
         };
         let forgotten: Vec<Arc<str>> = self
             .nodes
