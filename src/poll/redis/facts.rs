@@ -86,7 +86,7 @@ impl FactsReader {
     }
 
     /// `TIME` and `INFO` now.
-    async fn read(
+    pub async fn read(
         &mut self,
         conn: &mut Conn,
         abilities: &mut Abilities,
