@@ -4,7 +4,7 @@ use super::Store;
 use crate::derive::lock::held_of;
 use crate::derive::node::is_kin;
 use crate::derive::replica::{Compared, Sight};
-use crate::observe::{BatchRead, Found, KeyId, Role};
+use crate::observe::{BatchRead, Found, KeyId, NodeFacts, Role};
 
 impl Store {
     /// Takes the reads of another node that says master too, if it is of the primary's history.
@@ -26,14 +26,17 @@ impl Store {
     }
 
     pub(super) fn read_replica(&mut self, batch: &BatchRead) {
+        // It is the primary that writes the stream.
+        let primary = self.primary.as_ref().and_then(|p| self.nodes.get(p)?.facts.as_ref());
+        let is_relative = !primary.is_some_and(NodeFacts::replicates_instants);
         let (mut tried, mut undecided) = (0, 0);
         for (key, sight) in sights(batch) {
             // Replicas show keys one by one: what they show of a lock over several is not compared.
             let lock = self.locks.get_mut(&key).filter(|l| l.spread.is_none());
             let Some(lock) = lock else { continue };
             tried += 1;
-            undecided +=
-                u64::from(lock.read_replica(&batch.node.addr, sight) == Some(Compared::Undecided));
+            let compared = lock.read_replica(&batch.node.addr, sight, is_relative);
+            undecided += u64::from(compared == Some(Compared::Undecided));
         }
         let node = self.node(&batch.node.addr);
         node.confirmations.0 += tried;
