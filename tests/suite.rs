@@ -48,6 +48,7 @@ mod refused_keys;
 mod replicas;
 mod rotation;
 mod runbooks;
+mod sentinel;
 mod servers;
 mod several_keys;
 mod silence;

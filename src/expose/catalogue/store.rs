@@ -12,6 +12,9 @@ families! { STORES:
         "1 for the role that the node states (ROLE), 0 for the others: master, replica, sentinel, unknown.";
     PRIMARIES = Gauge Core "dlock_store_primaries" ["store"]
         "Largest number of nodes of one replication lineage that say master at once; 1 is healthy in every topology.";
+    SENTINELS_DISAGREE = Gauge Core "dlock_store_sentinels_disagree" ["store"]
+        "1 when the store's sentinels name different primaries, in two polls running; otherwise 0. Absent without \
+         sentinels, and while none of them answers.";
     FAILOVERS = Counter Core "dlock_store_failovers_total" ["store"]
         "How often the primary of a replication lineage changed, as seen by polling.";
     LOST_BYTES = Counter Core "dlock_store_failover_lost_bytes_total" ["store"]

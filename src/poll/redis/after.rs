@@ -30,7 +30,7 @@ impl Session<'_> {
         }
         let gone = self.task.sweeper.take_gone();
         if !gone.is_empty() && is_primary {
-            self.task.report(Report::Gone(gone)).await?;
+            self.task.report(Report::Gone(self.task.node.line, gone)).await?;
         }
         self.task.sweeper.tell_refused(&self.task.context.store.name);
         let aside = if is_primary { self.task.sweeper.take_aside() } else { Vec::new() };
