@@ -28,7 +28,7 @@ impl Store {
 
     pub(super) fn read_replica(&mut self, batch: &BatchRead) {
         // It is the primary that writes the stream.
-        let primary = self.primary.as_ref().and_then(|p| self.nodes.get(p)?.facts.as_ref());
+        let primary = self.primary(batch.node.line).and_then(|n| n.facts.as_ref());
         let is_relative = !primary.is_some_and(NodeFacts::replicates_instants);
         let (mut tried, mut undecided) = (0, 0);
         for (key, sight) in sights(batch) {
