@@ -155,8 +155,8 @@ families! { LOCKS:
         "How long the present owner and expiry have been on no replica, in seconds on the exporter's monotonic clock; 0 \
          while one has them. Absent while free, and where no replica was seen.";
     REPLICA_LOCK_DIVERGED = Gauge Full "dlock_replica_lock_diverged" ["store", "lock", "addr", "kind"]
-        "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry, \
-         expired_by_clock. Absent otherwise.";
+        "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry \
+         (from Redis 7.0 on), expired_by_clock. Absent otherwise.";
     CONFIRMATIONS = Counter Core "dlock_replica_confirmations_total" ["store", "addr"]
         "Comparisons of a lock on this replica with its primary that were tried.";
     CONFIRM_UNKNOWN = Counter Core "dlock_replica_confirm_unknown_total" ["store", "addr"]
