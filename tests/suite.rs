@@ -13,6 +13,7 @@ mod clock_bounds;
 mod clock_failures;
 mod clock_step;
 mod clocks;
+mod cluster;
 mod companions;
 mod controls;
 mod daemon;

@@ -41,6 +41,8 @@ pub struct Store {
     pub nodes: BTreeMap<Arc<str>, Node>,
     /// Its lines: a primary with its replicas each.
     pub lines: BTreeMap<Line, LineState>,
+    /// Failovers and lost bytes of lines that are no more.
+    past: (u64, u64),
     /// Breaks in the records of all lines.
     breaks: u64,
     /// What sentinels say of its primary.
@@ -74,6 +76,7 @@ impl Store {
             name,
             nodes: BTreeMap::new(),
             lines: BTreeMap::new(),
+            past: (0, 0),
             sentinels: Sentinels::default(),
             breaks: 0,
             lease_ends: [0; Evidence::ALL.len()],
@@ -157,7 +160,9 @@ impl Store {
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
             let Some(lock) = self.locks.get_mut(key) else { continue };
-            lock.line = batch.node.line;
+            if lock.line != batch.node.line && !lock.moves(batch, read, marks, fx) {
+                continue;
+            }
             let (poll, clock) = (stalls.poll, &node.clock);
             let whole;
             let (found, seen) = match &mut lock.spread {
@@ -262,11 +267,10 @@ impl Store {
         true
     }
 
-    /// When the last sweep over the primary ended, of the line for which that is longest ago; `None` while a line was not
-    /// swept yet.
+    /// When the last sweep over a primary ended. A line that is not swept any more costs its own locks, each of which says
+    /// itself when it was read.
     pub fn swept_at(&self) -> Option<Mono> {
-        let ends = self.lines.values().map(|l| Some(l.swept.as_ref()?.span.done));
-        ends.min_by_key(|end| *end).flatten()
+        self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done)).max()
     }
 
     fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {

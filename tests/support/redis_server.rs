@@ -59,12 +59,18 @@ impl Flavor {
     }
 }
 
+fn is_free(port: u16) -> bool {
+    std::net::TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
 /// How to start a server.
 #[derive(Default)]
 pub struct RedisSetup {
     flavor: Flavor,
     arguments: Vec<String>,
     acl: Vec<String>,
+    grants: String,
+    is_cluster: bool,
     environment: Vec<(String, String)>,
     place: Option<(Ipv4Addr, Vec<String>)>,
 }
@@ -94,6 +100,18 @@ impl RedisSetup {
         self
     }
 
+    /// Grants the user `dlock` more than the README's line does.
+    pub fn grant(mut self, rules: &str) -> Self {
+        self.grants = format!(" {rules}");
+        self
+    }
+
+    /// Makes it a node of a cluster; it leaves room for the port of the cluster's bus, 10,000 further on.
+    pub fn cluster(mut self) -> Self {
+        self.is_cluster = true;
+        self.arguments(&["--cluster-enabled", "yes"])
+    }
+
     /// Lets it go by a clock of the test.
     pub fn clock(mut self, clock: &SteppedClock) -> Self {
         self.environment.extend(clock.environment());
@@ -109,10 +127,14 @@ impl RedisSetup {
     /// Starts it and waits until it answers.
     pub fn start(self) -> RedisServer {
         let dir = TempDir::new().expect("a temporary directory can be made");
-        let port = free_port();
+        let has_room =
+            |port: &u16| !self.is_cluster || port.checked_add(10_000).is_some_and(is_free);
+        let ports = std::iter::repeat_with(free_port);
+        let port = ports.take(1000).find(has_room).expect("a port with room for the bus");
+        let line = self.flavor.acl_line() + &self.grants;
         let mut users = vec![
             "user default on nopass ~* &* +@all".to_owned(),
-            self.flavor.acl_line().replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD),
+            line.replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD),
         ];
         for line in self.acl {
             let name = line.split(' ').nth(1).map(str::to_owned);

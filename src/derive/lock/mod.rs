@@ -18,6 +18,7 @@ mod judge;
 mod lapses;
 pub mod look;
 mod merged;
+mod moved;
 mod named;
 mod phase;
 mod pointer;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Store;
 use crate::derive::fresh::is_fresh;
-use crate::derive::lock::{Replicated, held_of};
+use crate::derive::lock::{Lock, Replicated, held_of};
 use crate::derive::node::{Node, is_kin};
 use crate::derive::replica::Compared;
 use crate::derive::sight::Sight;
@@ -24,7 +24,8 @@ impl Store {
             return;
         }
         for (key, sight) in sights(batch) {
-            if let Some(lock) = self.locks.get_mut(&key) {
+            let lock = self.locks.get_mut(&key).filter(|l| l.line == batch.node.line);
+            if let Some(lock) = lock {
                 lock.read_rival(&batch.node.addr, sight);
             }
         }
@@ -49,7 +50,8 @@ impl Store {
         let (mut tried, mut undecided) = (0, 0);
         for (key, sight) in sights(batch) {
             // Replicas show keys one by one: what they show of a lock over several is not compared.
-            let lock = self.locks.get_mut(&key).filter(|l| l.spread.is_none());
+            let is_compared = |l: &Lock| l.spread.is_none() && l.line == batch.node.line;
+            let lock = self.locks.get_mut(&key).filter(|l| is_compared(l));
             let Some(lock) = lock else { continue };
             tried += 1;
             undecided +=

@@ -25,6 +25,7 @@ mod readers;
 mod renewal;
 mod review;
 mod sentinels;
+mod shards;
 pub mod sim;
 mod sources;
 mod spread;

@@ -17,7 +17,7 @@ pub enum Rank {
     Url,
     /// Its `replicas`.
     Configured,
-    /// A sentinel.
+    /// A sentinel, or the map of a cluster as the primary of a shard.
     Named,
     /// Another node.
     Announced,

@@ -4,7 +4,8 @@
 use tokio::sync::{mpsc, oneshot};
 use tracing::info;
 
-use super::batch::{BATCH, Dialect};
+use super::batch::Dialect;
+use super::cluster;
 use super::facts::FactsReader;
 use super::failure::{Failure, MASTERDOWN};
 use super::handshake;
@@ -13,6 +14,7 @@ use super::parts::PartsFailed;
 use super::session::Session;
 use super::task::NodeTask;
 use crate::clock;
+use crate::config::Topology;
 use crate::observe::node::FailReason;
 use crate::observe::{NodeFacts, Observation, Role};
 
@@ -66,8 +68,22 @@ impl NodeTask {
             info!(store = %self.context.store.name, node = %self.node.addr, version = %facts.version,
                 flavor = %facts.flavor, role = facts.role.as_str(), "connected");
         }
-        let limit = if facts.mode == "cluster" { 1 } else { BATCH };
-        self.sweeper.connected(number, Dialect::of(&self.abilities), limit);
+        let is_cluster =
+            facts.mode == "cluster" || self.context.store.topology == Topology::Cluster;
+        let membership = match is_cluster {
+            true => {
+                let joining = cluster::join(&mut conn, &mut self.abilities);
+                Some(
+                    while_refusing(&mut self.requests, refusing, joining)
+                        .await
+                        .ok_or(End::Stop)??,
+                )
+            }
+            false => None,
+        };
+        let is_replica = matches!(facts.role, Role::Replica { .. });
+        self.sweeper.is_shut_out = is_replica && membership.is_some_and(|m| !m.readonly);
+        self.sweeper.connected(number, Dialect::of(&self.abilities), membership);
         self.sweeper.sync(&list);
         self.scan.restart();
         self.send(Observation::Node(Box::new(facts))).await?;
