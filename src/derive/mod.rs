@@ -39,6 +39,7 @@ pub mod replica;
 pub mod resources;
 pub mod rules;
 pub mod side_effects;
+pub mod sight;
 pub mod signals;
 pub mod spread;
 pub mod state;

@@ -10,53 +10,11 @@
 //! Before 7.0 a replica gets the time that remains of a lease and adds it to its own clock when it comes to it: whatever
 //! delayed the write, or lies between the clocks, is in its expiry. There another instant is no difference.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::sight::{Between, Held, Sight, same_expiry, surely_before};
 use super::words::DivergenceKind;
-use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
-
-/// E of two nodes is the same absolute time, and what differs by less is no write. Below 7.0, where it is made of TIME and PTTL,
-/// it is not compared.
-const SAME_EXPIRY_MICROS: i64 = 20_000;
-
-/// Views of a replica that wait for the primary's next read at most. All nodes are swept in step, so one view comes before
-/// the read that settles the view before it.
-const MOST_PENDING: usize = 2;
-
-/// What a node showed of the lock.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sight {
-    /// When.
-    pub span: Span,
-    /// The node's clock.
-    pub time: ServerTime,
-    /// Its replication offset.
-    pub offset: Option<u64>,
-    /// What the key showed.
-    pub held: Held,
-}
-
-/// Owner token and E; `None` if the key is absent.
-pub type Held = Option<(Option<Token>, Expiry)>;
-
-impl Sight {
-    /// Whether both show the same owner and E.
-    pub(in crate::derive) fn agrees(&self, other: &Sight) -> bool {
-        match (&self.held, &other.held) {
-            (None, None) => true,
-            (Some((a, ea)), Some((b, eb))) => a == b && same_expiry(*ea, *eb),
-            _ => false,
-        }
-    }
-}
-
-fn same_expiry(a: Expiry, b: Expiry) -> bool {
-    match (a, b) {
-        (Expiry::At(a), Expiry::At(b)) => a.micros_since(b).abs() <= SAME_EXPIRY_MICROS,
-        (a, b) => a == b,
-    }
-}
+use crate::observe::{Expiry, Mono};
 
 /// One replica's record with one lock.
 #[derive(Clone, Debug)]
@@ -65,8 +23,8 @@ pub struct Replica {
     pub addr: Arc<str>,
     /// Its expiries are not the primary's instants.
     pub is_relative: bool,
-    /// Its views, each with the primary's read before, until the primary is read again.
-    pending: VecDeque<(Sight, Sight)>,
+    /// Its views until the primary is read again.
+    pending: Between,
     /// The last decided difference, and what the replica showed.
     streak: Option<(DivergenceKind, Held)>,
     /// The last decided difference.
@@ -88,7 +46,7 @@ impl Replica {
         Self {
             addr,
             is_relative: false,
-            pending: VecDeque::new(),
+            pending: Between::default(),
             streak: None,
             kind: None,
             decided: None,
@@ -105,13 +63,13 @@ impl Replica {
     ) -> Option<Compared> {
         let mut primary = primary.into_iter().peekable();
         let newest = *primary.peek()?;
-        let primary = primary.find(|p| p.span.done <= sight.span.sent)?;
-        if self.pending.len() >= MOST_PENDING || !newest.agrees(primary) {
+        let primary = surely_before(&sight, primary)?;
+        if !self.pending.has_room() || !newest.agrees(primary) {
             return None;
         }
         match (sight.offset, primary.offset) {
             (Some(r), Some(p)) if r >= p => {
-                self.pending.push_back((sight, primary.clone()));
+                self.pending.wait(sight, primary);
                 None
             }
             _ => Some(Compared::Undecided),
@@ -120,10 +78,8 @@ impl Replica {
 
     /// Takes the primary's next read, and settles the views that are surely older.
     pub fn settle(&mut self, primary: &Sight) {
-        // Also a read that overlaps a view tells that the lock moved about then.
-        self.pending.retain(|(_, before)| before.agrees(primary));
-        while self.pending.front().is_some_and(|(sight, _)| sight.span.done <= primary.span.sent) {
-            let Some((sight, _)) = self.pending.pop_front() else { break };
+        self.pending.keep_unmoved(primary, Sight::agrees);
+        while let Some((sight, _)) = self.pending.settled_by(primary) {
             self.decide(&sight, primary);
         }
     }
@@ -151,7 +107,7 @@ impl Replica {
 
     /// A view taken before a break proves nothing after it.
     pub fn forget_pending(&mut self) {
-        self.pending.clear();
+        self.pending = Between::default();
     }
 }
 

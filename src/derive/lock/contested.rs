@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::share::is_shared;
 use super::{Lock, Phase, ReadContext, rival::Rival};
 use crate::derive::ends::{After, Cut, PendingEnd};
-use crate::derive::replica::Sight;
+use crate::derive::sight::Sight;
 use crate::derive::tenure::Tenure;
 use crate::derive::wanted::Effects;
 use crate::derive::words::{ContentionKind, Evidence, Signal};

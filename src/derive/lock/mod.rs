@@ -6,6 +6,7 @@
 mod absurd;
 mod beside;
 mod contested;
+mod context;
 mod counts;
 mod creep;
 mod crowd;
@@ -19,6 +20,7 @@ pub mod look;
 mod merged;
 mod moved;
 mod named;
+mod phase;
 mod pointer;
 mod read;
 mod rival;
@@ -33,18 +35,14 @@ mod write;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::clock::NodeClock;
 use super::ends::PendingEnd;
 use super::habit::Habit;
 use super::holds::Holds;
-use super::host::StallRules;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
-use super::owners::OwnerIndex;
-use super::pool::Pool;
-use super::replica::{Replica, Sight};
+use super::replica::Replica;
+use super::sight::Sight;
 use super::signals::Signals;
 use super::spread::Spread;
 use super::tenure::{Seen, Tenure};
@@ -56,41 +54,16 @@ use crate::observe::{KeyId, Line, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
 pub use contested::{Claim, Contested};
+pub use context::ReadContext;
 pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
 pub use holder::Judged;
 pub use judge::held_of;
+pub use phase::{Phase, Transition};
 pub use pointer::Missed;
 pub use shape::Shown;
 pub use unreplicated::{Replicated, Unreplicated};
-
-/// What a lock is doing.
-#[derive(Clone, Debug)]
-pub enum Phase {
-    /// Never read.
-    Unseen,
-    /// The key is absent, or (found by a pattern) shows no owner.
-    Free {
-        /// First read that showed it so.
-        since: Mono,
-    },
-    /// Somebody holds it.
-    Held(Box<Tenure>),
-    /// Several hold it, or could.
-    Shared(Box<Crowd>),
-}
-
-/// Something that happened.
-#[derive(Clone, Debug)]
-pub struct Transition {
-    /// When it was seen.
-    pub at: Mono,
-    /// In one word.
-    pub what: &'static str,
-    /// For a person.
-    pub detail: String,
-}
 
 /// One lock.
 #[derive(Clone, Debug)]
@@ -175,26 +148,6 @@ pub struct Lock {
     refreshed: Vec<share::Refreshed>,
     /// Its keys, if it has several.
     pub spread: Option<Box<Spread>>,
-}
-
-/// What a read comes with.
-pub struct ReadContext<'a> {
-    /// When, and the counters as of then.
-    pub seen: Seen,
-    /// The primary's replication offset.
-    pub offset: Option<u64>,
-    /// What its replicas have.
-    pub replicated: Replicated,
-    /// The primary's clock.
-    pub clock: &'a NodeClock,
-    /// Time between two polls.
-    pub poll: Duration,
-    /// What is learned of all locks of the same pattern.
-    pub pool: Option<&'a Pool>,
-    /// What the config says about stalls.
-    pub stalls: StallRules,
-    /// Whom the store's owner index names.
-    pub owners: &'a OwnerIndex,
 }
 
 impl Lock {

@@ -1,6 +1,7 @@
 //! Comparisons of one lock on a replica and its primary, read by read.
 
 use super::*;
+use crate::observe::{ServerTime, Span, Token};
 
 const TICK: std::time::Duration = std::time::Duration::from_millis(1);
 

@@ -6,7 +6,8 @@ use super::Store;
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{Lock, Replicated, held_of};
 use crate::derive::node::{Node, is_kin};
-use crate::derive::replica::{Compared, Sight};
+use crate::derive::replica::Compared;
+use crate::derive::sight::Sight;
 use crate::observe::{BatchRead, Found, KeyId, Line, Mono, NodeFacts, Role};
 
 impl Store {
