@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::feed::Feed;
 use super::groups::Gone;
 use super::host::StallRules;
 use super::lock::{Lock, Missed, ReadContext};
@@ -69,6 +70,8 @@ pub struct Store {
     pub dropped: Vec<(&'static str, u64)>,
     /// The last sweep over the primary.
     pub swept: Option<SweepDone>,
+    /// Its event feed, if it ever told of itself.
+    pub feed: Option<Feed>,
 }
 
 impl Store {
@@ -96,10 +99,11 @@ impl Store {
             missed: Missed::default(),
             dropped: Vec::new(),
             swept: None,
+            feed: None,
         }
     }
 
-    fn node(&mut self, addr: &Arc<str>) -> &mut Node {
+    pub(super) fn node(&mut self, addr: &Arc<str>) -> &mut Node {
         self.nodes.entry(addr.clone()).or_insert_with(|| Node::new(addr.clone()))
     }
 

@@ -32,6 +32,7 @@ impl Store {
         self.parked_since = None;
         // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
         (self.primary, self.led_by) = (None, None);
+        self.feed = None;
         for n in self.nodes.values_mut() {
             (n.connection, n.heard, n.is_up) = (None, None, false);
         }

@@ -103,6 +103,13 @@ pub struct NodeFacts {
     pub permissions: Vec<(&'static str, bool)>,
 }
 
+impl NodeFacts {
+    /// Whether its memory limit and policy let it evict keys; `None` where it does not show them.
+    pub fn evicts_locks(&self) -> Option<bool> {
+        Some(self.maxmemory? > 0 && self.maxmemory_policy.as_deref()? != "noeviction")
+    }
+}
+
 /// Why a node could not be used; the text goes to the log, the reason to a label.
 #[derive(Clone, Debug)]
 pub struct NodeFailed {

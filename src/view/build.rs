@@ -153,6 +153,7 @@ fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> Nod
         permissions: node.facts.as_ref().map(|f| f.permissions.clone()).unwrap_or_default(),
         restarts: node.restarts,
         confirmations: is_replica.then_some(node.confirmations),
+        event_gap_seconds: node.event_gap,
         clock_steps: (node.clock.forward, node.clock.backward),
         clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),
         facts: facts.map(|f| {
@@ -176,7 +177,7 @@ fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> Nod
                 connected_replicas: f.connected_replicas.filter(|_| is_master),
                 min_replicas_to_write: f.min_replicas_to_write.filter(|_| is_master),
                 durable: f.aof,
-                evicts_locks: evicts_locks(f.maxmemory, f.maxmemory_policy.as_deref()),
+                evicts_locks: f.evicts_locks(),
                 rtt_seconds: node.clock.rtt().map(|r| r.as_secs_f64()),
                 clock_offset: node.clock.interval_at(now).map(|offset| {
                     // Kept against the observer's monotonic clock; wall minus monotonic makes it this host's.
@@ -195,10 +196,6 @@ fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> Nod
             }
         }),
     }
-}
-
-fn evicts_locks(maxmemory: Option<u64>, policy: Option<&str>) -> Option<bool> {
-    Some(maxmemory? > 0 && policy? != "noeviction")
 }
 
 /// By store: the skew bound of its primary, or of its worst node while there is none.

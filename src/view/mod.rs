@@ -4,6 +4,7 @@
 mod build;
 mod clock;
 mod coverage;
+mod event_coverage;
 mod group;
 mod hint;
 mod holder;
@@ -131,6 +132,8 @@ pub struct NodeView {
     pub restarts: u64,
     /// Comparisons of a lock with a replica that were tried and those not decided in time; on replicas only.
     pub confirmations: Option<(u64, u64)>,
+    /// Seconds in which an event feed there heard nothing; `None` where there never was one.
+    pub event_gap_seconds: Option<f64>,
     /// Server clock steps seen: forward, backward.
     pub clock_steps: (u64, u64),
     /// The last step in seconds.

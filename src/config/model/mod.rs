@@ -21,7 +21,7 @@ pub use lock::{
     SeriesTier, TokenKind,
 };
 pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
-pub use store::{Password, RedisAddr, RedisUrl, Store, TlsFiles};
+pub use store::{Events, Password, RedisAddr, RedisUrl, Store, TlsFiles};
 pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 
 /// Everything that is configured.

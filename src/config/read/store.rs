@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
-use super::super::model::Store;
+use super::super::model::{Events, Store};
 use super::super::redis_url;
 use super::super::unknown::variable;
 use super::clock::{self, Clocks};
@@ -65,12 +65,21 @@ pub(super) fn read(
         tls: tls(at, url.as_ref().map(|u| u.tls), "rediss://"),
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
+        events: events(at),
         owner_index: index,
         clocks: clocks?,
         locks,
         url: url?,
     };
     complete.then_some(store)
+}
+
+fn events(at: &Cursor<'_>) -> Events {
+    match at.one_of("events") {
+        Some("tracking") => Events::Tracking,
+        Some("off") => Events::Off,
+        _ => Events::Auto,
+    }
 }
 
 /// The hash that names the worker of each token.

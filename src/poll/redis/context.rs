@@ -76,6 +76,8 @@ pub(super) struct Links {
     /// Where it is.
     pub primary_at: Option<Arc<str>>,
     pub all: Vec<mpsc::Sender<Request>>,
+    /// Whether it may evict keys, where it tells.
+    pub evicts: Option<bool>,
     /// Why there is no primary.
     pub why: Option<FailReason>,
 }

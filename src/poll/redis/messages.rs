@@ -15,6 +15,8 @@ use crate::observe::{KeyId, Mono};
 pub enum Request {
     /// Read these keys as near to this instant as possible.
     Read(Vec<KeyId>, Mono),
+    /// Read these keys now: they have changed.
+    Changed(Vec<KeyId>),
     /// Read `INFO` soon.
     Facts,
     /// Try again what was refused: rights may have been granted.
@@ -53,6 +55,8 @@ pub struct Seen {
     pub replicas: Vec<String>,
     /// The primary that it follows.
     pub primary: Option<String>,
+    /// Whether it may evict keys, where it tells.
+    pub evicts: Option<bool>,
 }
 
 impl From<&NodeFacts> for Seen {
@@ -62,6 +66,7 @@ impl From<&NodeFacts> for Seen {
             run_id: facts.run_id.clone(),
             replicas: facts.replicas.iter().map(|(addr, _)| addr.clone()).collect(),
             primary: facts.primary.clone(),
+            evicts: facts.evicts_locks(),
         }
     }
 }

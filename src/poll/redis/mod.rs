@@ -28,7 +28,6 @@ mod dial;
 mod dropped;
 mod facts;
 mod failure;
-#[cfg_attr(not(test), expect(dead_code, reason = "no connection uses it yet"))]
 mod feed;
 mod full;
 mod glob;

@@ -5,7 +5,7 @@ mod found;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,6 +14,7 @@ use tracing::{info, warn};
 
 use super::context::{Context, Links, Settings};
 use super::dial::{addr_text, parse_addr};
+use super::feed::Feed;
 use super::keys::{KeyList, Keys};
 use super::member::{Node, Rank};
 use super::messages::{Report, Seen};
@@ -75,6 +76,14 @@ impl Supervisor {
             aliases: HashMap::new(),
             primary: None,
             warned_of_many: false,
+        }
+    }
+
+    /// Starts the store's event feed, if there is to be one.
+    pub(super) fn start_feed(&mut self, links: watch::Receiver<Links>, retries: Arc<AtomicU64>) {
+        let feed = Feed::new(self.context.clone(), self.list.subscribe(), links, retries);
+        if let Some(feed) = feed {
+            self.tasks.spawn(feed.run());
         }
     }
 
@@ -259,6 +268,7 @@ impl Supervisor {
             primary: primary.map(|n| n.requests.clone()),
             primary_at: self.primary.clone(),
             all: self.nodes.values().map(|n| n.requests.clone()).collect(),
+            evicts: primary.and_then(|n| n.seen.as_ref()?.evicts),
             why: self.nodes.values().min_by_key(|n| n.rank).and_then(|n| n.why),
         };
         self.links.send_replace(links);

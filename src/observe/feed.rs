@@ -1,0 +1,43 @@
+//! How a store's event feed stands: what it told of locks comes as reads of them.
+
+use std::time::Duration;
+
+use super::node::{FailReason, NodeRef};
+use super::time::Mono;
+
+/// The feed, as of an instant.
+#[derive(Clone, Debug)]
+pub struct FeedRead {
+    /// The primary that it listens to, or last did.
+    pub node: NodeRef,
+    /// When.
+    pub at: Mono,
+    /// How it stands.
+    pub standing: Standing,
+    /// The config asks for this feed, not for whichever there may be.
+    pub is_asked: bool,
+    /// Time in which a change may have gone unheard and that was not told of before.
+    pub gap: Duration,
+}
+
+/// How a feed stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Every change is heard.
+    Live,
+    /// It is interrupted.
+    Down(FailReason),
+    /// There is none, until something is changed.
+    Off(Why),
+}
+
+/// Why there is no feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The server refuses us.
+    Permission,
+    /// The server has no such thing.
+    Unsupported,
+    /// It would cost the server too much, and nobody asked for it.
+    Costly,
+}
