@@ -1,7 +1,9 @@
 //! What a server tells of by itself between two polls: a change is seen at once although the next poll is far off, and an
 //! interruption of that is counted and never taken for silence. The exporter runs as the user that the README grants.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use dlock_exporter::clock::mono;
 
 use crate::support::{Exporter, Metrics, RedisServer, SLACK, for_a_while, raised, wait_until};
 
@@ -43,9 +45,7 @@ fn holds(m: &Metrics, lock: &str, held: f64) -> bool {
 
 /// Until the metrics say so; gives how long that took.
 fn seen(exporter: &mut Exporter, what: &str, is_so: impl Fn(&Metrics) -> bool) -> Duration {
-    let begun = Instant::now();
-    exporter.wait_for(what, AT_ONCE, is_so);
-    begun.elapsed()
+    exporter.wait_for(what, AT_ONCE, is_so)
 }
 
 /// The ids of the exporter's connections that are told of keys.
@@ -137,9 +137,9 @@ fn a_hot_lock_costs_a_few_reads_and_an_idle_store_next_to_nothing() {
     let idle = calls(&server) - calls_before;
     eprintln!("{idle} commands in {length:?} while nothing happens");
     assert!(idle <= 12, "{idle} commands in {length:?}: a poll may be among them, and our own");
-    let until = Instant::now() + length;
+    let until = mono().plus(length);
     let mut writes = 0;
-    while Instant::now() < until {
+    while mono() < until {
         server.cmd(&["SET", "lock:orders", "w-1:x", "PX", "60000"]);
         writes += 1;
     }
