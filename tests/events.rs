@@ -187,3 +187,56 @@ fn what_is_not_to_be_had_is_said_once_and_polls_go_on() {
     for_a_while(Duration::from_secs(1));
     assert!(feeds(&server).is_empty());
 }
+
+#[test]
+fn an_overwrite_is_proven_by_keyspace_events_that_the_operator_turned_on() {
+    let server = RedisServer::start();
+    // Lists the channels, as the README says.
+    let channels = ["&__keyspace@0__:lock:orders", "&__keyspace@0__:lock:job:*", "+psubscribe"];
+    server.cmd(&[&["ACL", "SETUSER", "dlock"], &channels[..]].concat());
+    server.cmd(&["CONFIG", "SET", "notify-keyspace-events", "Kg$xe"]);
+    for events in ["auto", "notifications"] {
+        server.cmd(&["FLUSHALL"]);
+        // Often enough that each of these changes may be read.
+        let yaml = config(&server, events).replace("poll_interval: 20s", "poll_interval: 1s");
+        let mut exporter = Exporter::start(&yaml);
+        let overwrites = [("lock", "orders"), ("kind", "overwrite")];
+        exporter.wait_for("dlock_contention_events_total 0", SOON, |m| {
+            m.is("dlock_contention_events_total", &overwrites, 0.0)
+        });
+        // Hand-overs as they should be: released, and run out.
+        for n in 0..5 {
+            let (before, token) = (n % 3 + 1, format!("w-{n}:x"));
+            server.cmd(&["SET", "lock:orders", &token, "NX", "PX", "60000"]);
+            let taken = f64::from(n + 1);
+            exporter.wait_for("dlock_lock_acquisitions_total", SOON, |m| {
+                m.is("dlock_lock_acquisitions_total", &[("lock", "orders")], taken)
+            });
+            match before {
+                1 => drop(server.cmd(&["DEL", "lock:orders"])),
+                _ => drop(server.cmd(&["PEXPIRE", "lock:orders", "1"])),
+            }
+            for_a_while(Duration::from_millis(20));
+        }
+        server.cmd(&["SET", "lock:orders", "w-8:x", "NX", "PX", "60000"]);
+        exporter.wait_for("dlock_lock_held 1", SOON, |m| {
+            holds(m, "orders", 1.0)
+                && m.is("dlock_lock_acquisitions_total", &[("lock", "orders")], 6.0)
+        });
+        for_a_while(Duration::from_secs(1));
+        assert_eq!(raised(&exporter.metrics()), None, "{events}");
+        // Somebody does not ask whether it is free.
+        server.cmd(&["SET", "lock:orders", "w-9:y", "PX", "60000"]);
+        let took = seen(&mut exporter, "dlock_contested dlock_contention dlock_lease_ends", |m| {
+            m.is("dlock_contested", &[("lock", "orders")], 1.0)
+                && m.is("dlock_contention_events_total", &overwrites, 1.0)
+                && m.is(
+                    "dlock_lease_ends_total",
+                    &[("lock", "orders"), ("evidence", "overwritten")],
+                    1.0,
+                )
+        });
+        eprintln!("{events}: an overwrite was proven after {took:?}");
+        exporter.stop();
+    }
+}

@@ -178,6 +178,11 @@ impl State {
                     s.feed(r);
                 }
             }
+            Observation::Heard(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.hear(r, fx);
+                }
+            }
             Observation::Poll(p) => self.polls.learn(p),
             Observation::Heartbeat(r) => self.heartbeat(r, fx),
             Observation::Process(r) => self.process(r, fx),

@@ -1,6 +1,7 @@
 //! One lock store: which node is the primary, where breaks lie, and its locks. Verdicts on a lock come only from the
 //! primary's reads.
 
+mod hearing;
 mod others;
 mod settle;
 mod succession;
@@ -18,13 +19,14 @@ use super::owners::OwnerIndex;
 use super::pool::Pool;
 use super::rules::Rules;
 use super::tenure::Seen;
-use super::wanted::{Effects, Notice, Weight};
+use super::wanted::{Effects, Notice, Wanted, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
 use crate::observe::lock::CompanionRead;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
 
+use hearing::Hearing;
 use settle::{marks, pool_of};
 use succession::Succession;
 
@@ -72,6 +74,7 @@ pub struct Store {
     pub swept: Option<SweepDone>,
     /// Its event feed, if it ever told of itself.
     pub feed: Option<Feed>,
+    hearing: Option<Hearing>,
 }
 
 impl Store {
@@ -100,6 +103,7 @@ impl Store {
             dropped: Vec::new(),
             swept: None,
             feed: None,
+            hearing: None,
         }
     }
 
@@ -167,6 +171,7 @@ impl Store {
     ) {
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
         let marks = marks(node, self.breaks, self.failover_marks);
+        let hears = self.hears_overwrites();
         // Nothing about leases can be judged by a clock that stands still.
         if node.clock.is_standing() {
             return;
@@ -192,6 +197,9 @@ impl Store {
             let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
+            if hears && lock.may_have_been_overwritten(seen.span.done) {
+                fx.wanted.push(Wanted::Facts { store: self.id });
+            }
             lock.count_votes(seen.span.done, fx);
             self.missed.tell(lock, fx);
             // Ends that waited too long for facts are given up there and then.

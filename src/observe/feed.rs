@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::KeyId;
 use super::node::{FailReason, NodeRef};
-use super::time::Mono;
+use super::time::{Mono, Span};
 
 /// The feed, as of an instant.
 #[derive(Clone, Debug)]
@@ -40,4 +41,30 @@ pub enum Why {
     Unsupported,
     /// It would cost the server too much, and nobody asked for it.
     Costly,
+}
+
+/// What keyspace events told of watched keys since this was told last.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// The primary that it listens to.
+    pub node: NodeRef,
+    /// All was heard from here on.
+    pub since: Mono,
+    /// The feed was asked whether it listens, and answered: all that was done before came before.
+    pub asked: Span,
+    /// What is done to keys up to this number is told from this instant on.
+    pub known: Option<(KeyId, Mono)>,
+    /// What was done, and when that arrived.
+    pub deeds: Vec<(KeyId, Mono, Deed)>,
+}
+
+/// What was done to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It may have another owner since.
+    Wrote,
+    /// The key was gone after it.
+    Removed,
+    /// Something that is not known here.
+    Unknown,
 }

@@ -89,6 +89,8 @@ pub enum Observation {
     SweepDone(node::SweepDone),
     /// How a store's event feed stands.
     Feed(FeedRead),
+    /// What a store's event feed heard.
+    Heard(Box<feed::Heard>),
     /// A poll of a target ended; tells about the exporter, not about locks.
     Poll(poll::PollDone),
     /// One read of a worker's heartbeat.

@@ -44,6 +44,8 @@ pub enum Events {
     Auto,
     /// By broadcasts for client-side caches.
     Tracking,
+    /// By keyspace notifications, which the server has to have on.
+    Notifications,
     /// Not at all.
     Off,
 }

@@ -77,6 +77,7 @@ pub(super) fn read(
 fn events(at: &Cursor<'_>) -> Events {
     match at.one_of("events") {
         Some("tracking") => Events::Tracking,
+        Some("notifications") => Events::Notifications,
         Some("off") => Events::Off,
         _ => Events::Auto,
     }

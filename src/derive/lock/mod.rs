@@ -10,6 +10,7 @@ mod counts;
 mod creep;
 mod crowd;
 mod cut;
+mod deeds;
 mod end;
 mod expected;
 mod holder;
@@ -57,6 +58,7 @@ pub use contested::{Claim, Contested};
 pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
+pub use deeds::{Deeds, Told};
 pub use holder::Judged;
 pub use judge::held_of;
 pub use pointer::Missed;
@@ -140,6 +142,8 @@ pub struct Lock {
     pub(super) rivals: Vec<rival::Rival>,
     /// Two owners at once.
     pub contested: Contested,
+    /// What was done to its key.
+    pub deeds: Deeds,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
     /// When something of it needed a look, for `series: flagged` and for groups.
@@ -216,6 +220,7 @@ impl Lock {
             replicas: Vec::new(),
             rivals: Vec::new(),
             contested: Contested::default(),
+            deeds: Deeds::default(),
             sights: [None, None],
             look: None,
             has_appeared: watched.has_appeared,

@@ -1,92 +1,62 @@
-//! What the events between two ordered reads prove of a change of owner. A write with nothing that removed the key before
-//! it overwrote the lock; anything that is not known proves nothing. Judges no values: whoever reads them does.
+//! What a keyspace event did to the key that it names, as far as that matters to whether another owner wrote over a lock.
 
-/// What an event did to the key that it names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// It may have brought another owner.
-    Wrote,
-    /// The key was gone after it.
-    Removed,
-    /// It changed no owner.
-    Nothing,
-    /// An event that is not known here.
-    Unknown,
-}
+use crate::observe::feed::Deed;
 
-/// Reads the name of a keyspace event.
-pub fn deed(event: &[u8]) -> Deed {
+/// Reads the name of a keyspace event; `None` if it changed no owner.
+pub fn deed(event: &[u8]) -> Option<Deed> {
     match event {
-        b"set" | b"hset" | b"hincrby" | b"rename_to" | b"restore" | b"copy_to" => Deed::Wrote,
-        b"del" | b"expired" | b"evicted" | b"rename_from" => Deed::Removed,
-        b"expire" | b"persist" | b"new" => Deed::Nothing,
-        _ => Deed::Unknown,
-    }
-}
-
-/// The events of one key since its last ordered read; bounded, as only what they add up to is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deeds {
-    wrote: bool,
-    removed: bool,
-    doubtful: bool,
-}
-
-impl Deeds {
-    /// One event more.
-    pub fn add(&mut self, deed: Deed) {
-        match deed {
-            Deed::Wrote => self.wrote = true,
-            Deed::Removed => self.removed = true,
-            Deed::Nothing => {}
-            Deed::Unknown => self.doubtful = true,
+        b"set" | b"hset" | b"hincrby" | b"rename_to" | b"restore" | b"copy_to" | b"move_to" => {
+            Some(Deed::Wrote)
         }
+        b"del" | b"expired" | b"evicted" | b"rename_from" | b"move_from" => Some(Deed::Removed),
+        // The last two come with the event of the command that did it.
+        b"expire" | b"persist" | b"new" | b"overwritten" | b"type_changed" => None,
+        _ => Some(Deed::Unknown),
     }
+}
 
-    /// The feed was interrupted, or the store flushed, or its databases swapped.
-    pub fn doubt(&mut self) {
-        self.doubtful = true;
-    }
-
-    /// Whether a change of owner between the two reads was an overwrite.
-    pub fn prove_overwrite(self) -> bool {
-        self.wrote && !self.removed && !self.doubtful
-    }
+/// Which classes of events a server sends, by its `notify-keyspace-events`: whether any of a key, and whether all that could
+/// remove or write one.
+pub fn sends(classes: &[u8]) -> (bool, bool) {
+    let has = |class: &u8| classes.contains(class);
+    let all = has(&b'A') || [b'g', b'$', b'x', b'e'].iter().all(has);
+    let any = classes.iter().any(|c| !matches!(c, b'K' | b'E'));
+    (has(&b'K') && any, has(&b'K') && all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn overwritten(events: &[&str]) -> bool {
-        let mut deeds = Deeds::default();
-        events.iter().for_each(|e| deeds.add(deed(e.as_bytes())));
-        deeds.prove_overwrite()
-    }
-
     #[test]
-    fn only_a_write_with_no_removal_overwrites() {
-        for events in [&["set", "expire"][..], &["expire", "hset"], &["rename_to"], &["restore"]] {
-            assert!(overwritten(events), "{events:?}");
-        }
-        for events in [
-            &["del", "set"][..],
-            &["expired", "set"],
-            &["evicted", "set"],
-            &["set", "del"],
-            &["expire"],
-            &[],
+    fn events_are_told_by_what_they_did() {
+        for (event, expected) in [
+            ("set", Some(Deed::Wrote)),
+            ("hincrby", Some(Deed::Wrote)),
+            ("del", Some(Deed::Removed)),
+            ("expired", Some(Deed::Removed)),
+            ("expire", None),
+            ("overwritten", None),
+            ("module-event", Some(Deed::Unknown)),
+            ("", Some(Deed::Unknown)),
         ] {
-            assert!(!overwritten(events), "{events:?}");
+            assert_eq!(deed(event.as_bytes()), expected, "{event}");
         }
     }
 
     #[test]
-    fn doubt_proves_nothing() {
-        assert!(!overwritten(&["set", "module-event"]));
-        let mut deeds = Deeds::default();
-        deeds.add(Deed::Wrote);
-        deeds.doubt();
-        assert!(!deeds.prove_overwrite());
+    fn only_events_of_keys_are_heard_and_only_all_prove() {
+        for (classes, expected) in [
+            ("", (false, false)),
+            ("AE", (false, false)),
+            ("K", (false, false)),
+            ("AK", (true, true)),
+            ("AKE", (true, true)),
+            ("g$xeK", (true, true)),
+            ("xK", (true, false)),
+            ("g$xK", (true, false)),
+        ] {
+            assert_eq!(sends(classes.as_bytes()), expected, "{classes}");
+        }
     }
 }

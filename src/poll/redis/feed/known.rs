@@ -44,6 +44,11 @@ impl Known {
         self.keys.get(key).copied()
     }
 
+    /// The newest of them.
+    pub fn last(&self) -> Option<KeyId> {
+        self.last
+    }
+
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = KeyId> {
         self.keys.values().copied()

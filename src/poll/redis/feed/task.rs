@@ -10,26 +10,26 @@ use tracing::info;
 
 use super::changes::Changes;
 use super::gap::Gap;
+use super::hearing::Hearing;
 use super::known::Known;
-use super::link::{Link, Shut, TRACKING, Told};
-use super::prefixes;
+use super::link::{self, Link, Shut, TRACKING};
+use super::plan::Plan;
+use super::told::Told;
 use crate::clock;
-use crate::config::{Events, LockKeys};
-use crate::observe::feed::{Standing, Why};
+use crate::config::Events;
+use crate::observe::feed::{Deed, Standing, Why};
 use crate::observe::node::FailReason;
-use crate::observe::{KeyId, Mono, NodeRef};
+use crate::observe::{Mono, NodeRef, Observation, Span};
 use crate::poll::redis::ability::{Abilities, Ability};
 use crate::poll::redis::context::{Context, Links};
 use crate::poll::redis::dial::parse_addr;
 use crate::poll::redis::failure::Failure;
-use crate::poll::redis::glob;
 use crate::poll::redis::keys::KeyList;
-use crate::poll::redis::messages::{Report, Request};
 
 /// How often the connection has to show that it lives, and how often an outage is told of.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
-/// Keys read at once when any may have changed; the sweep reads the others.
-const AT_ONCE: usize = 1000;
+/// After a write it is asked so soon, so that an overwrite is proven at once.
+const SOON: Duration = Duration::from_millis(40);
 
 /// See the module.
 pub struct Feed {
@@ -37,9 +37,11 @@ pub struct Feed {
     keys: watch::Receiver<KeyList>,
     pub(super) links: watch::Receiver<Links>,
     pub(super) retries: Arc<AtomicU64>,
-    prefixes: Vec<Vec<u8>>,
-    known: Known,
-    changes: Changes,
+    plan: Plan,
+    pub(super) known: Known,
+    pub(super) changes: Changes,
+    /// What keyspace events tell, where all of them are heard.
+    pub(super) hearing: Option<Hearing>,
     abilities: Abilities,
     pub(super) gap: Gap,
     /// Why it is interrupted or off, as it was logged.
@@ -74,19 +76,15 @@ impl Feed {
         if store.events == Events::Off || store.locks.is_empty() {
             return None;
         }
-        let begin = store.locks.iter().flat_map(|lock| match &lock.keys {
-            LockKeys::One { key, .. } => vec![key.clone()],
-            LockKeys::Several { keys, .. } => keys.clone(),
-            LockKeys::Matching { pattern, .. } => vec![prefixes::literal(pattern)],
-        });
-        let prefixes = prefixes::reduce(begin.collect());
+        let plan = Plan::of(store);
         let changes = Changes::new(context.settings.poll_interval);
         Some(Self {
             context,
             keys,
             links,
             retries,
-            prefixes,
+            plan,
+            hearing: None,
             known: Known::default(),
             changes,
             abilities: Abilities::default(),
@@ -135,7 +133,7 @@ impl Feed {
         if self.context.store.events != Events::Auto {
             return None;
         }
-        if self.prefixes.iter().any(Vec::is_empty) {
+        if self.plan.prefixes.iter().any(Vec::is_empty) {
             return Some("a pattern begins with a wildcard, so that all keys had to be told of");
         }
         let links = self.links.borrow();
@@ -145,16 +143,23 @@ impl Feed {
 
     /// Listens to a node until that ends.
     async fn follow(&mut self, node: &NodeRef) -> End {
-        if let Some(why) = self.is_costly() {
-            let detail = format!("{why}; `events: tracking` turns it on");
-            return End::Shut(Shut::Off { why: Why::Costly, command: "", detail });
-        }
         let Some(addr) = parse_addr(&node.addr) else {
             return Failure::new(FailReason::Other, "its address is none").into();
         };
         let store = self.context.store.clone();
         let begun = clock::mono();
-        let opened = Link::open(&store, &addr, &mut self.abilities, &self.prefixes).await;
+        let costly = self.is_costly();
+        let wanted = match store.events {
+            Events::Auto => (costly.is_none(), link::Events::IfOn),
+            Events::Tracking => (true, link::Events::No),
+            Events::Notifications | Events::Off => (false, link::Events::Yes),
+        };
+        let abilities = &mut self.abilities;
+        let mut opened = Link::open(&store, &addr, abilities, &self.plan, wanted).await;
+        if let (Err(Shut::Off { why, detail, .. }), Some(reason)) = (&mut opened, costly) {
+            *why = Why::Costly;
+            *detail = format!("{reason} (`events: tracking` turns broadcasts on), and {detail}");
+        }
         let mut link = match opened {
             Ok(link) => link,
             Err(shut) => {
@@ -169,7 +174,10 @@ impl Feed {
             return End::Stop;
         }
         self.gap.heard(ready);
-        self.learned(TRACKING, Ability::Works);
+        if link.tracks {
+            self.learned(TRACKING, Ability::Works);
+        }
+        self.hearing = link.hears_all.then(|| Hearing::new(ready));
         if self.said.take().is_some() {
             info!(store = %store.name, node = %node.addr, "the event feed is whole");
         }
@@ -209,9 +217,23 @@ impl Feed {
                         if let Some(at) = asked.take() {
                             self.gap.heard(at);
                             self.attempts = 0;
+                            let asked = Span { sent: at, done: clock::mono() };
+                            let heard = self.hearing.as_mut().map(|h| h.take(node, asked));
+                            if let Some(heard) = heard {
+                                let heard = Observation::Heard(Box::new(heard));
+                                if self.context.out.send(heard).await.is_err() {
+                                    return End::Stop;
+                                }
+                            }
                         }
                     }
                     Ok(Told::Changed(keys)) => self.changed(keys),
+                    Ok(Told::Event(key, deed)) => {
+                        if deed == Some(Deed::Wrote) {
+                            next_ask = next_ask.min(clock::mono().plus(SOON));
+                        }
+                        self.done_to(key, deed, link.tracks);
+                    }
                     Ok(Told::Any) => self.any_changed(),
                 },
                 changed = self.links.changed() => {
@@ -221,7 +243,7 @@ impl Feed {
                     if !self.is_primary(node) {
                         return End::Moved;
                     }
-                    if let Some(why) = self.is_costly() {
+                    if link.tracks && let Some(why) = self.is_costly() {
                         let detail = why.to_owned();
                         return End::Shut(Shut::Off { why: Why::Costly, command: "", detail });
                     }
@@ -232,55 +254,12 @@ impl Feed {
                     }
                     let list = self.keys.borrow_and_update().clone();
                     self.known.sync(&list);
+                    if let Some(hearing) = &mut self.hearing {
+                        hearing.know(&self.known, clock::mono());
+                    }
                 }
                 () = tokio::time::sleep(wake.since(now)) => {}
             }
-        }
-    }
-
-    /// Has changed keys read, and tells of those that a pattern would find.
-    fn changed(&mut self, keys: Vec<Vec<u8>>) {
-        let now = clock::mono();
-        let mut read = Vec::new();
-        let mut new = Vec::new();
-        for key in keys {
-            match self.known.get(&key) {
-                Some(id) if self.changes.changed(id, now) => read.push(id),
-                Some(_) => {}
-                None => {
-                    let mut patterns = self.context.patterns.iter();
-                    if patterns.any(|p| glob::matches(p, &key)) && self.changes.may_be_new(now) {
-                        new.push(key);
-                    }
-                }
-            }
-        }
-        self.read(read);
-        if !new.is_empty() {
-            // Full means that the store is behind; SCAN will meet them.
-            let _ = self.context.reports.try_send(Report::Found(new, false));
-        }
-    }
-
-    /// Any key may have changed: has some read, and the counters that tell of a flush.
-    fn any_changed(&mut self) {
-        let now = clock::mono();
-        let some: Vec<KeyId> = self.known.all().take(AT_ONCE).collect();
-        let read = some.into_iter().filter(|id| self.changes.changed(*id, now)).collect();
-        self.read(read);
-        self.ask(Request::Facts);
-    }
-
-    fn read(&self, keys: Vec<KeyId>) {
-        if !keys.is_empty() {
-            self.ask(Request::Changed(keys));
-        }
-    }
-
-    /// Asks the primary's poller, if it can take it; the next sweep will tell what it cannot.
-    pub(super) fn ask(&self, request: Request) {
-        if let Some(primary) = &self.links.borrow().primary {
-            let _ = primary.try_send(request);
         }
     }
 }

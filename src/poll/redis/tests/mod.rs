@@ -11,6 +11,6 @@ mod owner_index;
 mod parts;
 mod reading;
 mod registry;
-mod stores;
+pub(super) mod stores;
 mod support;
 mod wire;
