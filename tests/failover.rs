@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, config, diverged, has_role};
 use crate::support::{
-    Driver, Exporter, Metrics, RedisServer, RedisSetup, for_a_while, raised, wait_until,
+    Driver, Exporter, Metrics, RedisServer, RedisSetup, Steady, for_a_while, raised, wait_until,
 };
 
 /// Beats of the worker `kept-1`.
@@ -65,7 +65,7 @@ fn after_failover(exporter: &mut Exporter, new: &RedisServer, held_before: f64) 
 }
 
 /// The lock is contested, once and by this proof only.
-fn contested(exporter: &mut Exporter, lock: &str, kind: &str) {
+pub fn contested(exporter: &mut Exporter, lock: &str, kind: &str) {
     exporter.wait_for("dlock_contested 1: dlock_contention", SOON, |m| {
         m.is("dlock_contested", &[("lock", lock)], 1.0)
             && m.is("dlock_contention_events_total", &[("lock", lock), ("kind", kind)], 1.0)
@@ -81,6 +81,7 @@ fn held_seconds(exporter: &Exporter) -> f64 {
 #[test]
 fn a_replica_is_promoted_after_its_primary_died() {
     let (mut primary, replica, mut exporter, beating) = before_failover();
+    let steady = Steady::watch(&exporter);
     // `lost` was granted and never reached the replica.
     replica.cmd(&["CONFIG", "SET", "masteruser", "nobody"]);
     replica.cmd(&["CONFIG", "SET", "masterauth", "wrong"]);
@@ -131,11 +132,13 @@ fn a_replica_is_promoted_after_its_primary_died() {
             || !m.is("dlock_contested", &[("lock", "kept")], 0.0)
     });
     assert_eq!(exporter.metrics().sum("dlock_contention_events_total", &[]), 1.0);
+    steady.finish();
 }
 
 #[test]
 fn an_old_primary_that_wakes_up_is_a_second_one() {
     let (primary, replica, mut exporter, beating) = before_failover();
+    let steady = Steady::watch(&exporter);
     let held = held_seconds(&exporter);
     beating.stop();
     primary.pause();
@@ -177,4 +180,5 @@ fn an_old_primary_that_wakes_up_is_a_second_one() {
     let m = exporter.metrics();
     assert_eq!(m.sum("dlock_contention_events_total", &[]), 1.0);
     assert_eq!(m.sum("dlock_store_lease_ends_total", &[]), 0.0);
+    steady.finish();
 }

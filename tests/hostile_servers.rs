@@ -104,8 +104,10 @@ const WAYS: &[Way] = &[
 /// What a spoiled server would say of its locks if it were not spoiled.
 fn script(way: &'static Way) -> Script {
     let Way(_, at, how) = way;
+    // A login may go on by AUTH.
+    let is_at = move |word: &[u8]| word == at.as_bytes() || (*at == "HELLO" && word == b"AUTH");
     let script = Script {
-        spoiler: Some(Box::new(move |words| (words[0] == at.as_bytes()).then(how))),
+        spoiler: Some(Box::new(move |words| is_at(&words[0]).then(how))),
         ..Script::default()
     };
     script

@@ -16,13 +16,15 @@ const SOON: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(200);
 
 /// An authority with its certificate in a file.
-struct Authority {
+pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    file: PathBuf,
+    /// Its certificate.
+    pub file: PathBuf,
 }
 
 impl Authority {
-    fn new(dir: &Path, name: &str) -> Self {
+    /// Makes one, with its certificate in that directory.
+    pub fn new(dir: &Path, name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -33,7 +35,7 @@ impl Authority {
     }
 
     /// Makes `NAME.crt` and `NAME.key` beside it, valid for that host.
-    fn signs(&self, name: &str, host: &str) -> (String, String) {
+    pub fn signs(&self, name: &str, host: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
         let cert = params.signed_by(&key, &self.issuer).unwrap();
@@ -46,7 +48,12 @@ impl Authority {
 }
 
 /// A server with a TLS port beside its plain one, which stays for the test itself.
-fn server(authority: &Authority, host: &str, clients: &str, more: &[&str]) -> (RedisServer, u16) {
+pub fn server(
+    authority: &Authority,
+    host: &str,
+    clients: &str,
+    more: &[&str],
+) -> (RedisServer, u16) {
     let port = free_port();
     let (crt, key) = authority.signs("server", host);
     let ca = authority.file.display().to_string();
@@ -81,11 +88,11 @@ fn ca_file(authority: &Authority) -> String {
     format!("ca_file: '{}'", authority.file.display())
 }
 
-fn up(m: &Metrics, at: &str) -> Option<f64> {
+pub fn up(m: &Metrics, at: &str) -> Option<f64> {
     m.value("dlock_store_up", &[("addr", at)])
 }
 
-fn failures(m: &Metrics, reason: &str) -> f64 {
+pub fn failures(m: &Metrics, reason: &str) -> f64 {
     m.sum("dlock_exporter_poll_failures_total", &[("poller", "redis"), ("reason", reason)])
 }
 
@@ -104,7 +111,7 @@ fn is_refused(yaml: &str, at: &str, reason: &'static str, words: &[&str]) -> Exp
     exporter
 }
 
-fn is_read(exporter: &mut Exporter, at: &str) {
+pub fn is_read(exporter: &mut Exporter, at: &str) {
     exporter.wait_for("dlock_store_up 1 and dlock_lock_held 1", SOON, |m| {
         up(m, at) == Some(1.0) && m.is("dlock_lock_held", &[], 1.0)
     });

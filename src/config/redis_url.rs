@@ -15,6 +15,12 @@ const EXAMPLE: &str =
 
 /// The URL's parts. `variable` is the environment variable that takes the password.
 pub(super) fn parse(text: &str, variable: &str) -> Result<RedisUrl, Wrong> {
+    parse_for(text, variable, PORT)
+}
+
+/// The same for servers that listen on another port by default.
+pub(super) fn parse_for(text: &str, variable: &str, port: u16) -> Result<RedisUrl, Wrong> {
+    let default = port;
     let Some((scheme, rest)) = text.split_once("://") else {
         return wrong("not a URL", EXAMPLE);
     };
@@ -46,7 +52,7 @@ pub(super) fn parse(text: &str, variable: &str) -> Result<RedisUrl, Wrong> {
     if host.is_empty() {
         return wrong("names no host", EXAMPLE);
     }
-    let addr = RedisAddr::Tcp { host: host.to_owned(), port: port.unwrap_or(PORT) };
+    let addr = RedisAddr::Tcp { host: host.to_owned(), port: port.unwrap_or(default) };
     Ok(RedisUrl { addr, tls, db: database(db)? })
 }
 

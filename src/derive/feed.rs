@@ -4,7 +4,7 @@ use super::store::Store;
 use crate::observe::FeedRead;
 use crate::observe::feed::{Standing, Why};
 
-/// The feed of a store.
+/// The feed of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
     /// How it stands.
@@ -27,8 +27,9 @@ impl Feed {
 impl Store {
     /// Takes how the feed stands. The gap is the node's that it listens to.
     pub fn feed(&mut self, read: &FeedRead) {
-        self.feed = Some(Feed { standing: read.standing, is_asked: read.is_asked });
-        let node = self.node(&read.node.addr);
+        let feed = Feed { standing: read.standing, is_asked: read.is_asked };
+        self.lines.entry(read.node.line).or_default().feed = Some(feed);
+        let node = self.node(&read.node);
         if !matches!(read.standing, Standing::Off(_)) || node.event_gap.is_some() {
             *node.event_gap.get_or_insert(0.0) += read.gap.as_secs_f64();
         }
@@ -40,14 +41,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::observe::node::FailReason;
+    use crate::observe::node::{FailReason, Line};
     use crate::observe::{Mono, NodeRef, StoreId};
 
     fn gap_after(told: &[(Standing, u64)]) -> Option<f64> {
         let mut store = Store::new(StoreId(1), "main".into());
         for (standing, ms) in told {
             store.feed(&FeedRead {
-                node: NodeRef { store: StoreId(1), addr: "a:1".into() },
+                node: NodeRef { store: StoreId(1), line: Line::default(), addr: "a:1".into() },
                 at: Mono(0),
                 standing: *standing,
                 is_asked: false,

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use super::clock::NodeClock;
 use crate::observe::node::{FailReason, NodeFailed};
-use crate::observe::{Mono, NodeFacts, Role, Span};
+use crate::observe::{Line, Mono, NodeFacts, Role, Span};
 
 /// What is known of a node.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its address.
     pub addr: Arc<str>,
+    /// Its line in its store.
+    pub line: Line,
     /// It answered since it last failed.
     pub is_up: bool,
     /// Why its last poll that ended failed, and since when. A server may answer when connected to, and fail each poll.
@@ -61,6 +63,7 @@ impl Node {
     pub fn new(addr: Arc<str>) -> Self {
         Self {
             addr,
+            line: Line::default(),
             is_up: false,
             failure: None,
             connection: None,
@@ -105,7 +108,7 @@ impl Node {
         if changed.restarted {
             self.restarts += 1;
             self.clock.server_restarted();
-            if facts.aof != Some(true) {
+            if facts.aof != Some(true) && facts.role != Role::Sentinel {
                 self.unsafe_until = Some(facts.span.done.plus(longest_lease));
             }
         }

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use super::words::DivergenceKind;
 use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
 
-/// E of two nodes is the same absolute time; 6.2 rounds it to a millisecond either way.
-const SAME_EXPIRY_MICROS: i64 = 2_000;
+/// E of two nodes is the same absolute time, and what differs by less is no write. Below 7.0 it is made of TIME and PTTL of one
+/// transaction: a server that is starved between the two is wrong by as long.
+const SAME_EXPIRY_MICROS: i64 = 20_000;
 
 /// Views of a replica that wait for the primary's next read at most. All nodes are swept in step, so one view comes before
 /// the read that settles the view before it.

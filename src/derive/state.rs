@@ -163,11 +163,16 @@ impl State {
                     s.failed(f);
                 }
             }
+            Observation::Sentinels(say) => {
+                if let Some(s) = self.stores.get_mut(&say.store) {
+                    s.sentinels_say(say);
+                }
+            }
             Observation::SweepDone(d) => {
                 if let Some(s) = self.stores.get_mut(&d.node.store) {
-                    s.swept(d, &self.rules, &mut self.workers);
+                    let is_primary = s.swept(d, &self.rules, &mut self.workers);
                     self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
-                    if s.primary.as_ref() == Some(&d.node.addr) {
+                    if is_primary {
                         self.clocks.strays.swept(s, &self.rules, d.span.done, fx);
                     }
                 }

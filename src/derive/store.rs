@@ -1,8 +1,10 @@
-//! One lock store: which node is the primary, where breaks lie, and its locks. Verdicts on a lock come only from the
-//! primary's reads.
+//! One lock store: its lines and nodes, where breaks lie, and its locks. Verdicts on a lock come only from the reads of its
+//! line's primary.
 
 mod hearing;
+mod line;
 mod others;
+pub mod sentinels;
 mod settle;
 mod succession;
 
@@ -10,7 +12,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::feed::Feed;
 use super::groups::Gone;
 use super::host::StallRules;
 use super::lock::{Lock, Missed, ReadContext};
@@ -24,11 +25,11 @@ use super::words::Evidence;
 use super::workers::Workers;
 use crate::observe::lock::CompanionRead;
 use crate::observe::node::{NodeFailed, SweepDone};
-use crate::observe::{BatchRead, KeyId, Mono, NodeFacts, Role, StoreId};
+use crate::observe::{BatchRead, KeyId, Line, Mono, NodeFacts, NodeRef, Role, StoreId};
 
-use hearing::Hearing;
+use line::{Follows, LineState};
+use sentinels::Sentinels;
 use settle::{marks, pool_of};
-use succession::Succession;
 
 /// A lock store.
 #[derive(Clone, Debug)]
@@ -39,18 +40,12 @@ pub struct Store {
     pub name: Arc<str>,
     /// Nodes by address.
     pub nodes: BTreeMap<Arc<str>, Node>,
-    /// The node whose reads are judged.
-    pub primary: Option<Arc<str>>,
-    /// The last node that was.
-    pub(super) led_by: Option<Arc<str>>,
-    pub(super) breaks: u64,
-    failover_marks: u64,
-    /// `breaks` as of the primary's last facts.
-    facts_breaks: u64,
-    /// The primary became another node.
-    pub failovers: u64,
-    /// The histories of its primaries.
-    pub succession: Succession,
+    /// Its lines: a primary with its replicas each.
+    pub lines: BTreeMap<Line, LineState>,
+    /// Breaks in the records of all lines.
+    breaks: u64,
+    /// What sentinels say of its primary.
+    pub sentinels: Sentinels,
     /// Ends by evidence.
     pub lease_ends: [u64; Evidence::ALL.len()],
     /// Locks by key id.
@@ -70,11 +65,6 @@ pub struct Store {
     pub(super) missed: Missed,
     /// Keys found and not watched.
     pub dropped: Vec<(&'static str, u64)>,
-    /// The last sweep over the primary.
-    pub swept: Option<SweepDone>,
-    /// Its event feed, if it ever told of itself.
-    pub feed: Option<Feed>,
-    hearing: Option<Hearing>,
 }
 
 impl Store {
@@ -84,13 +74,9 @@ impl Store {
             id,
             name,
             nodes: BTreeMap::new(),
-            primary: None,
-            led_by: None,
+            lines: BTreeMap::new(),
+            sentinels: Sentinels::default(),
             breaks: 0,
-            failover_marks: 0,
-            facts_breaks: 0,
-            failovers: 0,
-            succession: Succession::default(),
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
             further: BTreeMap::new(),
@@ -101,14 +87,15 @@ impl Store {
             gone: Gone::default(),
             missed: Missed::default(),
             dropped: Vec::new(),
-            swept: None,
-            feed: None,
-            hearing: None,
         }
     }
 
-    pub(super) fn node(&mut self, addr: &Arc<str>) -> &mut Node {
-        self.nodes.entry(addr.clone()).or_insert_with(|| Node::new(addr.clone()))
+    /// A node, which tells that it belongs to this line.
+    pub(super) fn node(&mut self, node: &NodeRef) -> &mut Node {
+        let known = self.nodes.entry(node.addr.clone());
+        let known = known.or_insert_with(|| Node::new(node.addr.clone()));
+        known.line = node.line;
+        known
     }
 
     /// Takes one batch of reads.
@@ -119,13 +106,13 @@ impl Store {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        let addr = batch.node.addr.clone();
-        let node = self.node(&addr);
+        let node = self.node(&batch.node);
         let reconnected = node.answered(batch.connection, batch.role, batch.span);
         node.clock.observe(batch.time, batch.span);
-        self.follow_primary(&addr, batch.role, reconnected, fx);
-        if self.primary.as_ref() == Some(&addr) {
-            self.succession.wrote(&addr, batch.offset);
+        self.follow_primary(&batch.node, batch.role, reconnected, fx);
+        if self.leads(&batch.node) {
+            let line = self.lines.entry(batch.node.line).or_default();
+            line.succession.wrote(&batch.node.addr, batch.offset);
             self.read_locks(batch, rules, workers, fx);
         } else if batch.role == Role::Master {
             self.read_rival(batch);
@@ -134,31 +121,17 @@ impl Store {
         }
     }
 
-    /// Decides which node is the primary. A node that says master takes the place only when there is none: an old
-    /// primary that comes back says master too, for seconds.
-    fn follow_primary(&mut self, addr: &Arc<str>, role: Role, reconnected: bool, fx: &mut Effects) {
-        let is_primary = self.primary.as_ref() == Some(addr);
-        if is_primary && role != Role::Master && role != Role::Unknown {
-            self.breaks += 1;
-            self.primary = None;
-            return;
+    fn follow_primary(&mut self, node: &NodeRef, role: Role, reconnected: bool, fx: &mut Effects) {
+        let is_vacant = self.may_take_over(node, self.primary(node.line).is_none_or(|n| !n.is_up));
+        let is_alone = self.is_only_one(node);
+        let line = self.lines.entry(node.line).or_default();
+        let follows = line.follow(&node.addr, role, reconnected, is_vacant, is_alone);
+        if follows == Follows::Succeeds {
+            let detail = format!("{} is the primary now", node.addr);
+            self.say(fx, Weight::Change, "failover", detail);
         }
-        if is_primary {
-            self.breaks += u64::from(reconnected);
-            return;
-        }
-        let is_vacant =
-            self.primary.as_ref().is_none_or(|p| self.nodes.get(p).is_none_or(|n| !n.is_up));
-        let says_master = role == Role::Master || (role == Role::Unknown && self.nodes.len() == 1);
-        if says_master && is_vacant {
-            if self.led_by.as_ref().is_some_and(|before| before != addr) {
-                self.failovers += 1;
-                self.failover_marks += 1;
-                self.say(fx, Weight::Change, "failover", format!("{addr} is the primary now"));
-            }
-            self.breaks += 1;
-            self.primary = Some(addr.clone());
-            self.led_by = Some(addr.clone());
+        if follows != Follows::Nothing {
+            self.breaks(node.line);
         }
     }
 
@@ -170,8 +143,9 @@ impl Store {
         fx: &mut Effects,
     ) {
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
-        let marks = marks(node, self.breaks, self.failover_marks);
-        let hears = self.hears_overwrites();
+        let Some(line) = self.lines.get(&batch.node.line) else { return };
+        let marks = marks(node, line);
+        let hears = line.hears_overwrites();
         // Nothing about leases can be judged by a clock that stands still.
         if node.clock.is_standing() {
             return;
@@ -180,6 +154,7 @@ impl Store {
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
             let Some(lock) = self.locks.get_mut(key) else { continue };
+            lock.line = batch.node.line;
             let (poll, clock) = (stalls.poll, &node.clock);
             let whole;
             let (found, seen) = match &mut lock.spread {
@@ -216,12 +191,13 @@ impl Store {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
-        let Some(node) = self.primary.as_ref().and_then(|p| self.nodes.get(p)) else { return };
         let Some(lock) = self.locks.get_mut(&read.key) else { return };
+        let Some(line) = self.lines.get(&lock.line) else { return };
+        let Some(node) = line.primary.as_ref().and_then(|p| self.nodes.get(p)) else { return };
         if node.clock.is_standing() {
             return;
         }
-        let marks = marks(node, self.breaks, self.failover_marks);
+        let marks = marks(node, line);
         let seen = Seen { span: read.span, time: read.time, marks };
         let pool = self.pools.get(&pool_of(&lock.rules));
         let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
@@ -229,58 +205,66 @@ impl Store {
         lock.told_beside(read, &c, workers, fx);
     }
 
-    /// The primary's tightest recent round trip.
-    pub fn rtt(&self) -> Option<Duration> {
-        self.nodes.get(self.primary.as_ref()?)?.clock.rtt()
+    /// The tightest recent round trip to a line's primary.
+    pub fn rtt(&self, line: Line) -> Option<Duration> {
+        self.primary(line)?.clock.rtt()
     }
 
     /// Takes a node's facts.
     pub fn facts(&mut self, facts: &NodeFacts, fx: &mut Effects) {
-        let addr = facts.node.addr.clone();
+        let addr = &facts.node.addr;
         let longest = self.longest_lease();
-        let node = self.node(&addr);
+        let node = self.node(&facts.node);
         let reconnected = node.answered(facts.connection, facts.role, facts.span);
         let changed = node.learn(facts, longest);
-        if self.primary.as_ref() == Some(&addr) && (changed.restarted || changed.new_lineage) {
+        if self.leads(&facts.node) && (changed.restarted || changed.new_lineage) {
             if changed.restarted && !reconnected {
-                self.restarted_before();
+                self.restarted_before(facts.node.line);
             }
-            self.breaks += 1;
-            self.failover_marks += 1;
+            self.breaks(facts.node.line).failover_marks += 1;
         }
         if changed.restarted {
             self.say(fx, Weight::Change, "server_restarted", format!("{addr} has a new run id"));
         }
-        self.follow_primary(&addr, facts.role, reconnected, fx);
-        if self.primary.as_ref() == Some(&addr) {
-            self.facts_breaks = self.breaks;
-            self.succession.led_by(facts);
+        self.follow_primary(&facts.node, facts.role, reconnected, fx);
+        let leads = self.leads(&facts.node);
+        let line = self.lines.entry(facts.node.line).or_default();
+        if leads {
+            line.facts_breaks = line.breaks;
+            line.succession.led_by(facts);
             self.settle_ends(facts, fx);
         } else {
-            self.succession.other(facts);
+            line.succession.other(facts);
         }
     }
 
     /// A node could not be used. The poller tells of it.
     pub fn failed(&mut self, failed: &NodeFailed) {
-        let addr = failed.node.addr.clone();
-        self.node(&addr).failed(failed);
-        if self.primary.as_ref() == Some(&addr) {
-            self.breaks += 1;
+        self.node(&failed.node).failed(failed);
+        if self.leads(&failed.node) {
+            self.breaks(failed.node.line);
         }
     }
 
-    /// A sweep over a node ended.
-    pub fn swept(&mut self, done: &SweepDone, rules: &Rules, workers: &mut Workers) {
-        let addr = done.node.addr.clone();
-        let node = self.node(&addr);
+    /// A sweep over a node ended. Returns whether it was over a line's primary.
+    pub fn swept(&mut self, done: &SweepDone, rules: &Rules, workers: &mut Workers) -> bool {
+        let node = self.node(&done.node);
         node.failure = None;
         node.clock.sweep_ended();
-        if self.primary.as_ref() == Some(&addr) {
-            self.swept = Some(done.clone());
-            self.drop_parked(workers, done.span.done, rules.retain);
-            self.drop_silent_nodes(rules.poll_interval, done.span.done);
+        if !self.leads(&done.node) {
+            return false;
         }
+        self.lines.entry(done.node.line).or_default().swept = Some(done.clone());
+        self.drop_parked(workers, done.span.done, rules.retain);
+        self.drop_silent_nodes(rules.poll_interval, done.span.done);
+        true
+    }
+
+    /// When the last sweep over the primary ended, of the line for which that is longest ago; `None` while a line was not
+    /// swept yet.
+    pub fn swept_at(&self) -> Option<Mono> {
+        let ends = self.lines.values().map(|l| Some(l.swept.as_ref()?.span.done));
+        ends.min_by_key(|end| *end).flatten()
     }
 
     fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {

@@ -21,7 +21,7 @@ impl Store {
     /// The same store under a new id: a reload changed it. What is known of locks waits to be claimed by name.
     pub fn renumber(&mut self, id: StoreId) {
         self.id = id;
-        self.breaks += 1;
+        self.break_all();
         // Pools are of the earlier config's entries.
         self.pools.clear();
         self.missed = Default::default();
@@ -31,8 +31,10 @@ impl Store {
         self.parked.extend(locks.map(|l| (l.name.clone(), l)));
         self.parked_since = None;
         // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
-        (self.primary, self.led_by) = (None, None);
-        self.feed = None;
+        for line in self.lines.values_mut() {
+            (line.primary, line.led_by, line.feed) = (None, None, None);
+        }
+        self.sentinels = Default::default();
         for n in self.nodes.values_mut() {
             (n.connection, n.heard, n.is_up) = (None, None, false);
         }

@@ -58,6 +58,7 @@ fn main_store() -> StoreView {
         lists: vec![told::fleet(), told::unread_list()],
         groups: vec![group::jobs()],
         primaries: Some(1),
+        sentinels_disagree: Some(false),
         failovers: 1,
         failover_lost_bytes: 67,
         lease_ends: Evidence::ALL.iter().map(|e| (*e, 3)).collect(),
@@ -77,6 +78,7 @@ fn stale_store() -> StoreView {
     StoreView {
         name: "spare".into(),
         fresh: false,
+        sentinels_disagree: None,
         read_age_seconds: Some(34.0),
         nodes: vec![NodeView {
             facts: None,

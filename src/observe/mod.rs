@@ -13,6 +13,7 @@ pub mod label;
 pub mod lock;
 pub mod node;
 pub mod poll;
+pub mod sentinel;
 pub mod source;
 pub mod stall;
 pub mod time;
@@ -26,7 +27,8 @@ pub use clock::{ClockRead, HostClock};
 pub use feed::FeedRead;
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
-pub use node::{NodeFacts, NodeRef, Role};
+pub use node::{Line, NodeFacts, NodeRef, Role};
+pub use sentinel::SentinelsSay;
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
@@ -85,6 +87,8 @@ pub enum Observation {
     Node(Box<NodeFacts>),
     /// A node could not be reached or refused us.
     NodeFailed(node::NodeFailed),
+    /// What the sentinels of a store say of its primary.
+    Sentinels(SentinelsSay),
     /// A sweep over all keys of a node ended.
     SweepDone(node::SweepDone),
     /// How a store's event feed stands.

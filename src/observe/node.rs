@@ -6,11 +6,18 @@ use std::time::Duration;
 use super::StoreId;
 use super::time::{Mono, ServerTime, Span};
 
+/// A primary with its replicas. A store has one line; a quorum store one for each of its URLs, a cluster one for each shard.
+/// What one line says of a lock is never compared with another's as if the second followed the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Line(pub u16);
+
 /// A node of a store, by the address we reach it at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeRef {
     /// The store it belongs to.
     pub store: StoreId,
+    /// Its line in that store.
+    pub line: Line,
     /// `host:port` or a socket path, as labels print it.
     pub addr: Arc<str>,
 }

@@ -97,8 +97,8 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     let free = locks.iter().filter(|l| l.held == Some(false)).count() as u64;
     StoreView {
         name: store.name.clone(),
-        fresh: is_fresh(store.swept.as_ref().map(|d| d.span.done), now, poll),
-        read_age_seconds: store.swept.as_ref().map(|d| now.secs_since(d.span.done).max(0.0)),
+        fresh: is_fresh(store.swept_at(), now, poll),
+        read_age_seconds: store.swept_at().map(|at| now.secs_since(at).max(0.0)),
         nodes: store
             .nodes
             .values()
@@ -110,8 +110,13 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .values()
             .any(|n| n.facts.is_some())
             .then(|| primaries(store.nodes.values())),
-        failovers: store.failovers,
-        failover_lost_bytes: store.succession.lost_bytes,
+        sentinels_disagree: store
+            .sentinels
+            .disagree
+            .filter(|(_, at)| is_fresh(Some(*at), now, poll))
+            .map(|(disagree, _)| disagree),
+        failovers: store.lines.values().map(|l| l.failovers).sum(),
+        failover_lost_bytes: store.lines.values().map(|l| l.succession.lost_bytes).sum(),
         lease_ends: Evidence::ALL.iter().copied().zip(store.lease_ends).collect(),
         held,
         free,
@@ -142,7 +147,7 @@ fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> Nod
     let poll = state.rules.poll_interval;
     let facts = node.facts.as_ref().filter(|f| is_fresh(Some(f.span.done), now, poll));
     let is_replica = matches!(node.role, Role::Replica { .. });
-    let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
+    let primary = store.primary(node.line);
     NodeView {
         addr: node.addr.clone(),
         up: node.is_up && node.failure.is_none(),
@@ -188,7 +193,8 @@ fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> Nod
                 skew_bound_seconds: skew(&state.clocks, &state.walls(now), &store.name, node)
                     .map(|s| s.interval.worst()),
                 clock_frozen: node.clock.frozen,
-                restart_unsafe: Some(node.unsafe_until.is_some_and(|until| now < until)),
+                restart_unsafe: (f.role != Role::Sentinel)
+                    .then(|| node.unsafe_until.is_some_and(|until| now < until)),
                 evicted_keys: f.evicted_keys,
                 expired_keys: f.expired_keys,
                 connections_received: f.connections_received,
@@ -198,16 +204,20 @@ fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> Nod
     }
 }
 
-/// By store: the skew bound of its primary, or of its worst node while there is none.
+/// By store: the skew bound of its primary, the worst where there are several, or of its worst node while one is missing.
 fn store_skews(state: &State, stores: &[StoreView]) -> Vec<(Arc<str>, f64)> {
     let bound = |n: &NodeView| n.facts.as_ref()?.skew_bound_seconds;
     stores
         .iter()
         .filter_map(|view| {
-            let primary = state.stores.values().find(|s| s.name == view.name)?.primary.as_ref();
-            let worst = match primary {
-                Some(addr) => view.nodes.iter().find(|n| n.addr == *addr).and_then(bound),
-                None => view.nodes.iter().filter_map(bound).reduce(f64::max),
+            let store = state.stores.values().find(|s| s.name == view.name)?;
+            let leads = |n: &&NodeView| store.lines.values().any(|l| l.is_led_by(&n.addr));
+            let worst = |nodes: &mut dyn Iterator<Item = &NodeView>| {
+                nodes.filter_map(bound).reduce(f64::max)
+            };
+            let worst = match store.lines.values().all(|l| l.primary.is_some()) {
+                true => worst(&mut view.nodes.iter().filter(leads)),
+                false => worst(&mut view.nodes.iter()),
             };
             Some((view.name.clone(), worst?))
         })

@@ -60,7 +60,7 @@ pub(super) fn blind_reason(state: &State, lock: &Lock, now: Mono) -> Option<Blin
     let local = state.rules.local_clock.as_ref()?;
     let store = state.stores.get(&lock.store)?;
     // The skew of the primary is what a lease depends on.
-    let primary = store.primary.as_ref()?;
+    let primary = &store.primary(lock.line)?.addr;
     let theirs = mapped.iter().find(|m| *m.addr == **primary)?;
     if state.clocks.disputes.holds(&store.name, primary) {
         return Some(BlindReason::Unsupported);

@@ -147,8 +147,7 @@ fn has_replica(state: &State, lock: &Lock) -> bool {
 fn store_reason(state: &State, lock: &Lock) -> BlindReason {
     let Some(store) = state.stores.get(&lock.store) else { return BlindReason::Unreachable };
     // Locks are read on the primary; while there is none, any node's answer is better than nothing.
-    let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p));
-    let failure = match primary {
+    let failure = match store.primary(lock.line) {
         Some(primary) => primary.failure.as_ref(),
         None => store.nodes.values().find_map(|n| n.failure.as_ref()),
     };

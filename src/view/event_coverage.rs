@@ -8,7 +8,8 @@ use crate::observe::feed::{Standing, Why};
 
 /// Why its store does not tell of changes by itself, where it is to. Locks with few series are not told of one by one.
 pub(super) fn reason(state: &State, lock: &Lock) -> Option<BlindReason> {
-    let feed = state.stores.get(&lock.store)?.feed.filter(|f| f.is_lost())?;
+    let feed =
+        state.stores.get(&lock.store)?.lines.get(&lock.line)?.feed.filter(|f| f.is_lost())?;
     match feed.standing {
         _ if lock.rules.series != SeriesTier::Full => None,
         Standing::Live => None,

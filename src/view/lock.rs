@@ -10,7 +10,6 @@ use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
 use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
 use crate::derive::node::Node;
-use crate::derive::store::Store;
 use crate::derive::{ContentionKind, Evidence, Liveness, Signal, State};
 use crate::observe::{Expiry, Mono, Role, ServerTime};
 
@@ -82,7 +81,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
     let written = holders.iter().filter(|h| h.written.is_some()).min_by_key(|h| h.written);
     let expiry = first_to_end.and_then(|h| h.expiry());
     let (liveness, lost_seconds) = worst(&holders, now);
-    let rtt = state.stores.get(&lock.store).and_then(Store::rtt);
+    let rtt = state.stores.get(&lock.store).and_then(|s| s.rtt(lock.line));
     let blind = coverage::judge(state, lock, &holders, now);
     let view = LockView {
         name: lock.name.clone(),
@@ -211,9 +210,10 @@ fn remaining_by_replica(
             && is_fresh(node.clock.last_asked(), now, state.rules.poll_interval);
         node.clock.interval_at(now).filter(|_| is_known).map(Interval::from_micros)
     };
-    let primary = store.primary.as_ref().and_then(|p| store.nodes.get(p)).and_then(offset);
+    let primary = store.primary(lock.line).and_then(offset);
     let Some(primary) = primary else { return Vec::new() };
-    let replicas = store.nodes.values().filter(|n| matches!(n.role, Role::Replica { .. }));
+    let line = store.nodes.values().filter(|n| n.line == lock.line);
+    let replicas = line.filter(|n| matches!(n.role, Role::Replica { .. }));
     replicas
         .filter_map(|node| {
             let own = offset(node)?;
@@ -269,7 +269,8 @@ fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
         return Vec::new();
     }
     let has_several = state.stores.get(&lock.store).is_some_and(|s| s.nodes.len() > 1);
-    let hears = state.stores.get(&lock.store).is_some_and(|s| s.hears_overwrites());
+    let line = state.stores.get(&lock.store).and_then(|s| s.lines.get(&lock.line));
+    let hears = line.is_some_and(|l| l.hears_overwrites());
     let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
     let can_be_judged = |kind| match kind {
         ContentionKind::Primaries => has_several,

@@ -79,6 +79,8 @@ pub struct StoreView {
     pub groups: Vec<GroupView>,
     /// Largest number of nodes of one replication lineage that say master.
     pub primaries: Option<u64>,
+    /// Its sentinels name different primaries; `None` without sentinels that answer.
+    pub sentinels_disagree: Option<bool>,
     /// The primary changed.
     pub failovers: u64,
     /// Replicated bytes that primaries had and their successors had not.

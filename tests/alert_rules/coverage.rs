@@ -14,9 +14,10 @@ use super::unit_tests::rests_on;
 use crate::support::repository;
 
 /// Families besides the signals that an alert must rest on.
-const ALERTED: [&str; 37] = [
+const ALERTED: [&str; 38] = [
     "dlock_store_up",
     "dlock_store_primaries",
+    "dlock_store_sentinels_disagree",
     "dlock_store_failovers_total",
     "dlock_store_restart_unsafe",
     "dlock_store_replica_link_up",

@@ -33,9 +33,10 @@ const READS: [&str; 16] = [
 const CHANGES: [&str; 5] = ["ACL SETUSER", "EVAL", "GET", "HKEYS", "REPLICAOF"];
 
 /// Commands of blocks that are not run here, and why.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("systemctl ", "there need not be a systemd, and its units are the reader's"),
     ("journalctl ", "the journal of those units and of the kernel"),
+    ("redis-cli -h SENTINEL -p 26379 ", "the sentinels are the reader's"),
     ("mv /var/lib/redis/", "the data directory of a server that systemd runs"),
 ];
 

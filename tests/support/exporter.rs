@@ -62,6 +62,7 @@ impl ExporterSetup {
 
     /// Starts it; it may end by itself.
     pub fn spawn(self) -> Exporter {
+        super::take_share();
         let dir = TempDir::new().expect("a temporary directory can be made");
         let config = dir.path().join("dlock.yml");
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));

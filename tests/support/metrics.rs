@@ -43,6 +43,11 @@ impl Metrics {
         Ok(Self { samples })
     }
 
+    /// All of them, in the order of the text.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
     /// The samples of that name that have (at least) these labels.
     pub fn all(&self, name: &str, labels: &[(&str, &str)]) -> Vec<&Sample> {
         self.samples.iter().filter(|s| s.has(name, labels)).collect()

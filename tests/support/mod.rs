@@ -22,8 +22,11 @@ mod redis_server;
 mod sampling;
 mod scripted_commands;
 mod scripted_redis;
+mod sentinel;
+mod shares;
 pub mod shipped;
 mod small_host;
+mod steady;
 mod stepped_clock;
 mod uml;
 mod webhook;
@@ -46,10 +49,13 @@ pub use metrics::{Metrics, promtool_accepts};
 pub use ntp_source::NtpSource;
 pub use prometheus::{Prometheus, PrometheusSetup, Series};
 pub use proxy::Proxy;
-pub use redis_server::{RedisServer, RedisSetup, acl_line_of_the_readme};
-pub use sampling::{Latencies, Sampler};
+pub use redis_server::{Flavor, PASSWORD, RedisServer, RedisSetup, acl_line_of_the_readme};
+pub use sampling::{Latencies, Sampler, Stopwatch};
 pub use scripted_redis::{Content, Script, ScriptedRedis, Spoil};
+pub use sentinel::Sentinel;
+pub use shares::{take_share, whole_machine};
 pub use small_host::{SmallHost, SmallHostSetup};
+pub use steady::Steady;
 pub use stepped_clock::SteppedClock;
 pub use uml::Inside;
 pub use webhook::{Notification, NotifiedAlert, Webhook};
@@ -85,13 +91,6 @@ pub fn raised_besides(m: &Metrics, signal: &str) -> Option<String> {
 /// Tells that something cannot be tested on this machine. Past the capture of output, so that `tests/run` can repeat it.
 pub fn not_tested(why: &str) {
     let _ = writeln!(std::io::stderr(), "not tested: {why}");
-}
-
-/// Held by what takes the whole machine, two hundred processes that are starved on purpose, and by what must not be starved
-/// by them: a machine inside the machine, and whole pipelines that have to be in time.
-pub fn whole_machine() -> std::sync::MutexGuard<'static, ()> {
-    static WHOLE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    WHOLE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Whether the longer forms of the tests were asked for.

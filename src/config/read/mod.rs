@@ -11,6 +11,7 @@ mod lock;
 mod names;
 mod resources;
 mod seen;
+mod sentinel;
 mod source;
 mod store;
 mod wants;

@@ -90,8 +90,10 @@ pub(in crate::config) static TOP: Section = Section {
 pub(in crate::config) static STORE: Section = Section {
     title: "stores.NAME",
     keys: &[
-        key("url", Text, "required"),
-        key("topology", OneOf(&["auto", "standalone"], &["sentinel", "cluster", "quorum"]), "auto"),
+        key("url", Text, "this or `urls`"),
+        key("urls", Texts, ""),
+        key("topology", OneOf(&["auto", "standalone", "sentinel"], &["cluster", "quorum"]), "auto"),
+        key("sentinel", Table(&SENTINEL), ""),
         key("replicas", Texts, ""),
         key("username", Text, ""),
         key("password_file", Text, ""),
@@ -104,7 +106,19 @@ pub(in crate::config) static STORE: Section = Section {
         key("clocks", List(&NODE_CLOCK), ""),
         key("locks", List(&LOCK), ""),
     ],
-    later: &["urls", "sentinel"],
+    later: &[],
+};
+
+pub(in crate::config) static SENTINEL: Section = Section {
+    title: "stores.NAME.sentinel",
+    keys: &[
+        key("master", Text, "required"),
+        key("username", Text, ""),
+        key("password_file", Text, ""),
+        key("password", Secret, ""),
+        key("tls", Table(&TLS), ""),
+    ],
+    later: &[],
 };
 
 pub(in crate::config) static OWNER_INDEX: Section =
@@ -207,6 +221,7 @@ pub(in crate::config) static CLOCK: Section =
 pub(in crate::config) static SECTIONS: &[&Section] = &[
     &TOP,
     &STORE,
+    &SENTINEL,
     &OWNER_INDEX,
     &NODE_CLOCK,
     &TLS,

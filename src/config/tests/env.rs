@@ -163,15 +163,15 @@ fn mistakes_name_the_variable() {
             "DLOCK__SWEEP_INTERVAL: `sweep_interval` is not supported by this version; remove it",
         ),
         (
-            "DLOCK__STORES__OTHER__URLS",
+            "DLOCK__STORES__OTHER__EVENTS",
             "redis://h",
-            "DLOCK__STORES__OTHER__URLS: `urls` is not supported by this version; did you mean \
-             DLOCK__STORES__OTHER__URL? If not, remove it",
+            "DLOCK__STORES__OTHER__EVENTS: stores.other.events: `redis://h` is unknown; it is one of: auto, tracking, \
+             notifications, off",
         ),
         (
-            "DLOCK__STORES__OTHER__URLS__0",
+            "DLOCK__STORES__OTHER__URLS",
             "redis://h",
-            "DLOCK__STORES__OTHER__URLS__0: `urls` is not supported by this version; remove it",
+            "DLOCK__STORES__OTHER__URLS: `stores.other.urls` is a list, and `` is no position in it; positions count from 0, such as DLOCK__STORES__OTHER__URLS__0",
         ),
         (
             "DLOCK__STORES__OTHER__LOCKS__FIRST__KEY",

@@ -7,9 +7,10 @@ use crate::config::schema::{SECTIONS, Section};
 const EXAMPLE: &str = "deploy/dlock.example.yml";
 
 /// Keys of which a table has one; the example has one of them, and the others in comments near by.
-const EXCLUSIVE: [&[&str]; 2] = [
+const EXCLUSIVE: [&[&str]; 3] = [
     &["pid_file", "pid_from_holder", "systemd_unit", "command", "cgroup"],
     &["redis", "file", "http"],
+    &["url", "urls"],
 ];
 
 /// What a line of the example is.
@@ -89,10 +90,12 @@ fn in_force(lines: &[Line], chosen: Option<&Line>) -> String {
         text += line;
         text.push('\n');
     }
-    // Files that are there, and the URL that goes with `tls`.
+    // Files that are there, and the URL and topology that go with `tls` and `sentinel`.
     let there = |file: &str| format!("{FIXTURES}/files/{file}");
     text.replace("redis://127.0.0.1", "rediss://127.0.0.1")
+        .replace("topology: auto", "topology: sentinel")
         .replace("/etc/dlock_exporter/redis.pass", &there("secret"))
+        .replace("/etc/dlock_exporter/sentinel.pass", &there("secret"))
         .replace("/etc/dlock_exporter/client.key", &there("secret"))
         .replace("/etc/dlock_exporter/client.pem", &there("ca.pem"))
         .replace("/etc/dlock_exporter/ca.pem", &there("ca.pem"))

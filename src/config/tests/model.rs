@@ -188,3 +188,32 @@ fn a_clock_is_not_missed_where_the_clocks_cannot_be_read() {
     assert_eq!(config.local_clock.as_deref(), Some("local"));
     assert_eq!(config.stall_poll, Duration::from_secs(1));
 }
+
+#[test]
+fn tls_of_sentinels_and_of_their_servers_is_told_apart() {
+    let config = load_file(format!("{FIXTURES}/good/sentinel.yml")).unwrap();
+    // To the servers, and to the sentinels.
+    let spoken = |name: &str| {
+        let store = &config.stores[name];
+        (store.url.tls, store.of_sentinels().unwrap().url.tls)
+    };
+    assert_eq!(spoken("secure"), (true, true));
+    assert_eq!(spoken("servers"), (true, false));
+    assert_eq!(spoken("sentinels"), (false, true));
+    let secure = &config.stores["secure"];
+    let sentinels = secure.sentinels().unwrap();
+    assert_eq!((sentinels.master.as_str(), secure.url.db), ("mymaster", 2));
+    let port = |url: &RedisUrl| match &url.addr {
+        RedisAddr::Tcp { port, .. } => *port,
+        RedisAddr::Unix(_) => 0,
+    };
+    assert_eq!((port(&secure.url), port(&secure.further_urls[0])), (26379, 5000));
+    let theirs = secure.of_sentinels().unwrap();
+    assert_eq!((theirs.username.as_deref(), theirs.url.db), (Some("watch"), 0));
+    assert!(matches!(theirs.password, Password::File(_)) && theirs.tls.ca_file.is_some());
+    assert_eq!((&secure.username, &secure.password), (&None, &Password::None));
+    // Without files of their own, those of the servers.
+    let shared = "stores: {main: {url: rediss://h, topology: sentinel, sentinel: {master: m}, tls: {server_name: x}}}";
+    let store = &load_text(shared, &[]).unwrap().stores["main"];
+    assert_eq!(store.of_sentinels().unwrap().tls.server_name.as_deref(), Some("x"));
+}

@@ -93,7 +93,7 @@ impl World {
     /// The server's is; its clock is read `share` of the way between sending and receiving.
     pub fn read_time(&mut self, at: f64, rtt: f64, share: f64, ahead: f64) {
         let time = ServerTime(((EPOCH + at + rtt * share + ahead) * 1e6) as i64);
-        let node = NodeRef { store: StoreId(1), addr: ADDR.into() };
+        let node = NodeRef { store: StoreId(1), line: Default::default(), addr: ADDR.into() };
         self.step(|w, fx| {
             let batch = crate::observe::BatchRead {
                 node,

@@ -51,7 +51,7 @@ use super::wanted::{Effects, Wanted};
 use super::words::{Evidence, LeaseSource, Signal};
 use crate::config::LockRules;
 use crate::observe::lock::{Decoded, Sharing, Unreadable};
-use crate::observe::{KeyId, Mono, StoreId};
+use crate::observe::{KeyId, Line, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
 pub use contested::{Claim, Contested};
@@ -100,6 +100,8 @@ pub struct Lock {
     pub store_name: Arc<str>,
     /// Its key's id.
     pub key: KeyId,
+    /// The line whose primary showed it last.
+    pub line: Line,
     /// Its name.
     pub name: Arc<str>,
     /// The key as text.
@@ -199,6 +201,7 @@ impl Lock {
             store: watched.store,
             store_name,
             key: watched.key,
+            line: Line::default(),
             name: watched.lock.clone(),
             key_text: watched.key_text.clone(),
             rules: watched.rules.clone(),

@@ -120,7 +120,7 @@ impl State {
         let Some(w) = self.workers.by_name.get(worker) else { return };
         for (id, key) in w.holds.keys() {
             let Some(store) = self.stores.get_mut(id) else { continue };
-            let rtt = store.rtt();
+            let rtt = store.locks.get(key).and_then(|l| store.rtt(l.line));
             if let Some(lock) = store.locks.get_mut(key) {
                 let workers = &self.workers;
                 lock.each_of(worker, at, fx, |lock, fx| {

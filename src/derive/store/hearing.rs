@@ -1,4 +1,4 @@
-//! What a feed of keyspace events tells of the store's locks, and up to when. A read and an event come over two connections,
+//! What a feed of keyspace events tells of a line's locks, and up to when. A read and an event come over two connections,
 //! so that an event counts as between two reads if it may have been: all that arrived from before the first was sent until the
 //! feed had answered what it was asked after the second.
 
@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Store;
+use super::line::LineState;
 use crate::derive::ends::PendingEnd;
 use crate::derive::lock::{Lock, Told};
 use crate::derive::wanted::{Effects, Wanted};
@@ -53,7 +54,8 @@ impl Store {
     pub fn hear(&mut self, heard: &Heard, fx: &mut Effects) {
         let addr = &heard.node.addr;
         let known = heard.known;
-        let hearing = match &mut self.hearing {
+        let line = self.lines.entry(heard.node.line).or_default();
+        let hearing = match &mut line.hearing {
             Some(same) if same.addr == *addr && same.since == heard.since => same,
             other => other.insert(Hearing {
                 addr: addr.clone(),
@@ -85,8 +87,8 @@ impl Store {
         waiting.sort_unstable();
         waiting.dedup();
         waiting.retain(|key| self.locks.get(key).is_some_and(|l| !l.pending.is_empty()));
-        let primary = self.primary.clone().filter(|p| p == addr);
-        let facts = primary.and_then(|p| self.nodes.get(&p)?.facts.clone());
+        let primary = self.primary(heard.node.line).filter(|p| p.addr == *addr);
+        let facts = primary.and_then(|p| p.facts.clone());
         if let Some(facts) = facts.filter(|_| !waiting.is_empty()) {
             for (key, evidence) in self.settle_some(&facts, Some(&waiting), fx) {
                 if evidence == crate::derive::Evidence::Overwritten {
@@ -96,15 +98,18 @@ impl Store {
             }
         }
         waiting.retain(|key| self.locks.get(key).is_some_and(|l| !l.pending.is_empty()));
-        if let Some(hearing) = &mut self.hearing {
+        let line = self.lines.entry(heard.node.line).or_default();
+        if let Some(hearing) = &mut line.hearing {
             hearing.written = waiting;
         }
     }
+}
 
+impl LineState {
     /// What it hears now, if it hears all.
     pub(super) fn hearing(&self) -> Option<&Hearing> {
         let is_live = self.feed.is_some_and(|f| f.standing == Standing::Live);
-        self.hearing.as_ref().filter(|h| is_live && self.primary.as_ref() == Some(&h.addr))
+        self.hearing.as_ref().filter(|h| is_live && self.is_led_by(&h.addr))
     }
 
     /// Whether overwrites of its locks would be proven.

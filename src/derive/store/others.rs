@@ -13,7 +13,8 @@ impl Store {
             let facts = self.nodes.get(addr)?.facts.as_ref();
             facts.filter(|f| f.role == Role::Master)
         };
-        let ours = self.primary.as_ref().and_then(master);
+        let line = self.lines.get(&batch.node.line);
+        let ours = line.and_then(|l| l.primary.as_ref()).and_then(master);
         let theirs = master(&batch.node.addr);
         if !ours.zip(theirs).is_some_and(|(a, b)| is_kin(a, b)) {
             return;
@@ -35,7 +36,7 @@ impl Store {
             undecided +=
                 u64::from(lock.read_replica(&batch.node.addr, sight) == Some(Compared::Undecided));
         }
-        let node = self.node(&batch.node.addr);
+        let node = self.node(&batch.node);
         node.confirmations.0 += tried;
         node.confirmations.1 += undecided;
     }

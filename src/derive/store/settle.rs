@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
+use super::line::LineState;
 use crate::config::LockRules;
 use crate::derive::ends::{After, PendingEnd};
 use crate::derive::lock::{Lock, Told};
@@ -11,7 +12,7 @@ use crate::derive::node::Node;
 use crate::derive::tenure::Marks;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
-use crate::observe::{KeyId, NodeFacts};
+use crate::observe::{KeyId, Line, NodeFacts};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
@@ -24,7 +25,7 @@ impl Store {
 
     /// The observer itself stood still, and its clock with it: nothing seen before and after belongs together.
     pub(in crate::derive) fn we_stood_still(&mut self) {
-        self.breaks += 1;
+        self.break_all();
         for end in self.locks.values_mut().flat_map(|l| &mut l.pending) {
             end.is_broken |= end.last.marks.steps != end.gone.marks.steps;
         }
@@ -33,9 +34,11 @@ impl Store {
     /// The primary is another process than at its last facts, over the connection of its last reads. That it is another one
     /// shows only after the first of these: an end for which the connection was lost, and that showed itself over this one,
     /// is the restart's.
-    pub(super) fn restarted_before(&mut self) {
-        let (before, now, failovers) = (self.facts_breaks, self.breaks, self.failover_marks + 1);
-        for end in self.locks.values_mut().flat_map(|l| &mut l.pending) {
+    pub(super) fn restarted_before(&mut self, line: Line) {
+        let Some(state) = self.lines.get(&line) else { return };
+        let (before, now, failovers) = (state.facts_breaks, state.breaks, state.failover_marks + 1);
+        let locks = self.locks.values_mut().filter(|l| l.line == line);
+        for end in locks.flat_map(|l| &mut l.pending) {
             let (last, gone) = (end.last.marks.breaks, end.gone.marks.breaks);
             if last <= before && before < gone && gone == now {
                 end.gone.marks.failovers = failovers;
@@ -59,8 +62,9 @@ impl Store {
         if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
             return ended;
         }
-        let after =
-            After { flushes: facts.flushes, evicted: facts.evicted_keys, cut: self.succession.cut };
+        let line = facts.node.line;
+        let cut = self.lines.get(&line).map(|l| l.succession.cut).unwrap_or_default();
+        let after = After { flushes: facts.flushes, evicted: facts.evicted_keys, cut };
         let due: Vec<KeyId> = match keys {
             Some(keys) => keys.to_vec(),
             None => {
@@ -70,7 +74,11 @@ impl Store {
         };
         for key in due {
             let Some(mut lock) = self.locks.remove(&key) else { continue };
-            let hearing = self.hearing();
+            if lock.line != line {
+                self.locks.insert(key, lock);
+                continue;
+            }
+            let hearing = self.lines.get(&line).and_then(LineState::hearing);
             let told = |lock: &Lock, end: &PendingEnd| {
                 hearing.map_or(Told::Nothing, |hearing| hearing.told(lock, end))
             };
@@ -96,11 +104,11 @@ impl Store {
 }
 
 /// Counters as of now, for a read of this primary.
-pub(super) fn marks(node: &Node, breaks: u64, failovers: u64) -> Marks {
+pub(super) fn marks(node: &Node, line: &LineState) -> Marks {
     let facts = node.facts.as_ref();
     Marks {
-        breaks,
-        failovers,
+        breaks: line.breaks,
+        failovers: line.failover_marks,
         steps: node.clock.steps,
         stepped_micros: node.clock.stepped_micros,
         flushes: facts.and_then(|f| f.flushes),

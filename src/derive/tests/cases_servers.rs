@@ -235,7 +235,7 @@ fn servers_whose_clock_stands_still() {
 fn the_same_name_in_two_databases_is_two_locks() {
     let mut s = Sim::new(500, None, plain());
     let (store, addr) = (StoreId(2), "redis:6379".into());
-    let node = NodeRef { store, addr };
+    let node = NodeRef { store, line: Default::default(), addr };
     s.step(Observation::StoreStarted { store, name: "other".into(), at: s.now() });
     s.step(Observation::KeyWatched(KeyWatched {
         store,

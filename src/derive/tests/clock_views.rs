@@ -146,7 +146,7 @@ fn a_replicas_own_clock_shortens_or_lengthens_what_is_left() {
     for (addr, by) in ahead {
         let sent = s.now();
         s.step(Observation::Batch(BatchRead {
-            node: NodeRef { store: StoreId(1), addr: addr.into() },
+            node: NodeRef { store: StoreId(1), line: Default::default(), addr: addr.into() },
             connection: 1,
             span: Span { sent, done: sent.plus(std::time::Duration::from_millis(1)) },
             time: ServerTime::from_ms(s.server_ms() + by),

@@ -126,7 +126,11 @@ impl Servers {
     fn poll(&mut self) {
         for k in 0..self.nodes.len() {
             let (addr, offset) = self.nodes[k];
-            let node = node::NodeRef { store: StoreId(k as u32), addr: addr.into() };
+            let node = node::NodeRef {
+                store: StoreId(k as u32),
+                line: Default::default(),
+                addr: addr.into(),
+            };
             let sent = Mono(self.ms * 1_000_000);
             let span = Span { sent, done: sent.plus(Duration::from_millis(1)) };
             self.step(&Observation::Batch(BatchRead {
@@ -167,7 +171,9 @@ fn servers_that_all_jump_forward_together_show_that_we_stood_still() {
     let mut s = Servers::new(&["a:6379", "b:6379", "b:6380"]);
     s.polls(4);
     s.nodes.iter_mut().for_each(|(_, offset)| *offset += 45_000);
-    let breaks = |s: &Servers| s.state.stores.values().map(|s| s.breaks).collect::<Vec<_>>();
+    let breaks = |s: &Servers| {
+        s.state.stores.values().flat_map(|s| s.lines.values().map(|l| l.breaks)).collect::<Vec<_>>()
+    };
     let before = breaks(&s);
     s.polls(4);
     assert_eq!(s.steps(), [(0, 0); 3]);

@@ -23,6 +23,7 @@ mod liveness;
 mod readers;
 mod renewal;
 mod review;
+mod sentinels;
 pub mod sim;
 mod sources;
 mod spread;

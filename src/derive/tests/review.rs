@@ -354,7 +354,7 @@ fn another_address_is_followed_after_a_reload_and_the_old_one_is_forgotten() {
     let mut s = Sim::new(POLL, None, rules());
     s.advance(2_000);
     reload(&mut s);
-    let node = NodeRef { store: StoreId(1), addr: "other:6379".into() };
+    let node = NodeRef { store: StoreId(1), line: Default::default(), addr: "other:6379".into() };
     let span = Span { sent: s.now(), done: s.now() };
     s.step(Observation::Batch(BatchRead {
         node: node.clone(),
@@ -376,7 +376,7 @@ fn another_address_is_followed_after_a_reload_and_the_old_one_is_forgotten() {
     }));
     s.step(Observation::SweepDone(SweepDone { node, span, busy: Duration::ZERO }));
     let store = &s.state.stores[&StoreId(1)];
-    assert_eq!(store.primary.as_deref(), Some("other:6379"));
-    assert_eq!((store.nodes.len(), store.failovers), (1, 0));
+    assert_eq!(store.lines[&Line(0)].primary.as_deref(), Some("other:6379"));
+    assert_eq!((store.nodes.len(), store.lines[&Line(0)].failovers), (1, 0));
     assert!(!s.state.polls.records.contains_key(&("redis", target)));
 }

@@ -124,7 +124,7 @@ pub const STORE: StoreId = StoreId(1);
 pub const KEY: KeyId = KeyId(0);
 
 pub fn node() -> NodeRef {
-    NodeRef { store: STORE, addr: "redis:6379".into() }
+    NodeRef { store: STORE, line: Default::default(), addr: "redis:6379".into() }
 }
 
 impl Sim {

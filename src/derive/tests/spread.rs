@@ -87,7 +87,7 @@ impl World {
             KeyRead { key: KeyId(i as u64), found }
         });
         let batch = BatchRead {
-            node: NodeRef { store: STORE, addr: "h:1".into() },
+            node: NodeRef { store: STORE, line: Default::default(), addr: "h:1".into() },
             connection: self.connection,
             span: Span { sent: self.now(), done: self.now().plus(Duration::from_millis(1)) },
             time: ServerTime::from_ms(server_ms),

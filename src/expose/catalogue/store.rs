@@ -12,6 +12,9 @@ families! { STORES:
         "1 for the role that the node states (ROLE), 0 for the others: master, replica, sentinel, unknown.";
     PRIMARIES = Gauge Core "dlock_store_primaries" ["store"]
         "Largest number of nodes of one replication lineage that say master at once; 1 is healthy in every topology.";
+    SENTINELS_DISAGREE = Gauge Core "dlock_store_sentinels_disagree" ["store"]
+        "1 when the store's sentinels name different primaries, in two polls running; otherwise 0. Absent without \
+         sentinels, and while none of them answers.";
     FAILOVERS = Counter Core "dlock_store_failovers_total" ["store"]
         "How often the primary of a replication lineage changed, as seen by polling.";
     LOST_BYTES = Counter Core "dlock_store_failover_lost_bytes_total" ["store"]
@@ -60,7 +63,7 @@ families! { STORES:
     REJECTED_CONNECTIONS = Counter Core "dlock_store_rejected_connections_total" ["store", "addr"]
         "Connections that the node refused since its start for its limit of clients (INFO rejected_connections).";
     PERMISSION_DENIED = Gauge Core "dlock_store_permission_denied" ["store", "addr", "command"]
-        "1 when the node refuses this command to the exporter's user, so that what rests on it is off; 0 for a command \
+        "1 when the node refuses this command to the exporter's user, or lacks it although its version has it, so that what rests on it is off; 0 for a command \
          in use.";
     EVENT_GAP = Counter Core "dlock_store_event_gap_seconds_total" ["store", "addr"]
         "Seconds in which the store's event feed was interrupted, so that changes between polls went unheard; absent where \

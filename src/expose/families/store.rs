@@ -14,6 +14,7 @@ pub fn add(sheet: &mut Sheet, store: &StoreView) {
         add_node(sheet, name, node);
     }
     sheet.add_some(&cat::PRIMARIES, [name], store.primaries.map(|n| n as f64));
+    sheet.add_some(&cat::SENTINELS_DISAGREE, [name], store.sentinels_disagree.map(flag));
     sheet.add(&cat::FAILOVERS, [name], store.failovers as f64);
     sheet.add(&cat::LOST_BYTES, [name], store.failover_lost_bytes as f64);
     for evidence in Evidence::ALL {
@@ -51,8 +52,11 @@ fn add_node(sheet: &mut Sheet, store: &str, node: &NodeView) {
     sheet.add_some(&cat::EVENT_GAP, at, node.event_gap_seconds);
     let Some(facts) = &node.facts else { return };
     add_facts(sheet, store, addr, facts);
-    sheet.add(&cat::CLOCK_STEPS, [store, addr, "forward"], node.clock_steps.0 as f64);
-    sheet.add(&cat::CLOCK_STEPS, [store, addr, "backward"], node.clock_steps.1 as f64);
+    // A sentinel tells no time.
+    if facts.role != "sentinel" {
+        sheet.add(&cat::CLOCK_STEPS, [store, addr, "forward"], node.clock_steps.0 as f64);
+        sheet.add(&cat::CLOCK_STEPS, [store, addr, "backward"], node.clock_steps.1 as f64);
+    }
     sheet.add_some(&cat::CLOCK_STEP, at, node.clock_step_seconds);
     if let Some((tried, undecided)) = node.confirmations {
         sheet.add(&lock::CONFIRMATIONS, at, tried as f64);

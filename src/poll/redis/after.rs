@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::batch::Dialect;
 use super::messages::{End, Report, Seen};
 use super::session::Session;
 use super::task::NodeTask;
@@ -29,7 +30,7 @@ impl Session<'_> {
         }
         let gone = self.task.sweeper.take_gone();
         if !gone.is_empty() && is_primary {
-            self.task.report(Report::Gone(gone)).await?;
+            self.task.report(Report::Gone(self.task.node.line, gone)).await?;
         }
         self.task.sweeper.tell_refused(&self.task.context.store.name);
         let aside = if is_primary { self.task.sweeper.take_aside() } else { Vec::new() };
@@ -42,7 +43,8 @@ impl Session<'_> {
     /// Gives the server's time and when it was asked for.
     pub(super) async fn read_facts(&mut self) -> Result<Option<(ServerTime, Mono)>, End> {
         self.facts_wanted = false;
-        let facts = self.reader.read(&mut self.conn, &mut self.task.abilities).await?;
+        let facts = self.reader.next(&mut self.conn, &mut self.task.abilities).await?;
+        self.task.sweeper.speak(Dialect::of(&self.task.abilities));
         let addr = self.task.node.addr.clone();
         self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
         let server = facts.time.zip(Some(facts.span.sent));

@@ -55,7 +55,7 @@ impl Sweeper {
     ) -> Result<(), Failure> {
         let packed = pack(form, self.groups.dialect(), &part, &self.slots);
         let blame = self.transact(conn, form, &part, &packed, reads).await?;
-        self.after(form, abilities);
+        self.after(blame.is_none().then_some(form), abilities);
         match blame {
             Some(blame) => self.bisect(conn, abilities, form, part, blame, reads).await,
             None => Ok(()),

@@ -4,7 +4,7 @@
 use super::batch::{Dialect, Form, member_of};
 use super::codec::Item;
 use super::conn::Conn;
-use super::failure::{Failure, first_word, is_noperm, is_noperm_command, is_not_ready};
+use super::failure::{Failure, first_word, is_no_command, is_noperm, is_not_ready};
 use crate::observe::lock::Unreadable;
 
 /// Who is to blame for a refused batch.
@@ -64,7 +64,7 @@ pub fn blame(
             (i, None) if i + 1 == last && dialect.role => {
                 return Err(Failure::server("ROLE", error));
             }
-            _ if is_noperm_command(error) => {
+            _ if is_no_command(error) => {
                 found.command = Some(command(form, count, index, dialect));
                 found.general = Unreadable::Permission;
             }

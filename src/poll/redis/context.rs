@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::messages::{Report, Request};
+use super::messages::Report;
 use crate::config::{LockRules, Store};
-use crate::observe::node::FailReason;
 use crate::observe::{Mono, StoreId};
 use crate::poll::Out;
 
@@ -67,17 +66,4 @@ impl Context {
         let next = (done + 1).saturating_mul(interval.as_nanos());
         Mono(self.epoch.0.saturating_add(u64::try_from(next).unwrap_or(u64::MAX)))
     }
-}
-
-/// Where requests go at present.
-#[derive(Clone, Default)]
-pub(super) struct Links {
-    pub primary: Option<mpsc::Sender<Request>>,
-    /// Where it is.
-    pub primary_at: Option<Arc<str>>,
-    pub all: Vec<mpsc::Sender<Request>>,
-    /// Whether it may evict keys, where it tells.
-    pub evicts: Option<bool>,
-    /// Why there is no primary.
-    pub why: Option<FailReason>,
 }

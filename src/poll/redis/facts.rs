@@ -1,15 +1,15 @@
-//! Reads what a node says of itself: `TIME` and `INFO` after each sweep, and once for each connection what this server
-//! can do and lets us do.
+//! Reads what a node says of itself: `TIME` and `INFO` after each sweep. What it can do and lets us do is found out beside
+//! it (see `explore`).
 
 use super::ability::{Abilities, Ability};
 use super::codec::{Item, Walk};
 use super::conn::Conn;
-use super::failure::{Failure, is_noperm, is_noperm_command, is_not_ready};
+use super::failure::{Failure, first_word, is_noperm, is_not_ready, is_unknown};
 use super::handshake::{Hello, version_at_least};
 use super::info::{self, Origin};
-use super::{pack, role};
-use crate::observe::ServerTime;
+use super::pack;
 use crate::observe::node::{FailReason, NodeFacts, NodeRef, Role};
+use crate::observe::{ServerTime, Span};
 
 /// The sections that hold what [`NodeFacts`] needs; servers before 7.0 take only one at a time.
 const SECTIONS: [&str; 8] =
@@ -20,26 +20,39 @@ pub struct FactsReader {
     node: NodeRef,
     connection: u64,
     hello: Hello,
+    /// Whether `INFO` takes several sections at once, as far as the version tells.
     sections: bool,
-    min_replicas: Option<u64>,
+    /// It does not, whatever the version is: a proxy.
+    is_plain: bool,
+    /// What `INFO` does not tell; nothing else of `CONFIG GET` is asked for.
+    pub(super) min_replicas: Option<u64>,
     /// From `ROLE`, for servers whose `INFO` is not to be had.
-    role: Role,
+    pub(super) role: Role,
+    /// A key that we may read, if there is one.
+    pub(super) probe_key: Vec<u8>,
 }
 
 impl FactsReader {
-    /// For a fresh connection.
-    pub fn new(node: NodeRef, connection: u64, hello: Hello) -> Self {
+    /// For a fresh connection. `probe_key` is a key that we may read, if there is one.
+    pub fn new(node: NodeRef, connection: u64, hello: Hello, probe_key: &[u8]) -> Self {
         let sections = hello.has_info_sections();
-        Self { node, connection, hello, sections, min_replicas: None, role: Role::Unknown }
+        Self {
+            node,
+            connection,
+            hello,
+            sections,
+            is_plain: false,
+            min_replicas: None,
+            role: Role::Unknown,
+            probe_key: probe_key.to_vec(),
+        }
     }
 
-    /// The first facts over this connection; also finds out what the server can do. `probe_key` is a key that we may
-    /// read, if there is one.
+    /// The first facts over this connection; also finds out what the server can do.
     pub async fn first(
         &mut self,
         conn: &mut Conn,
         abilities: &mut Abilities,
-        probe_key: &[u8],
     ) -> Result<NodeFacts, Failure> {
         let mut facts = self.read(conn, abilities).await?;
         abilities.serve(facts.run_id.as_deref());
@@ -47,49 +60,42 @@ impl FactsReader {
             let detail = "this is a sentinel; give the address of the Redis server it watches";
             return Err(Failure::new(FailReason::Protocol, detail));
         }
-        self.try_role(conn, abilities).await?;
+        self.explore(conn, abilities, &facts).await?;
         if facts.role == Role::Unknown {
             facts.role = self.role;
         }
-        let valkey = facts.flavor != "redis";
-        let since = |major, minor| valkey || version_at_least(&facts.version, major, minor);
-        if since(7, 2) && abilities.worth_trying("client|no-touch") {
-            abilities
-                .set("client|no-touch", attempt(conn, &[b"CLIENT", b"NO-TOUCH", b"ON"]).await?);
+        facts.min_replicas_to_write = self.min_replicas;
+        facts.permissions = abilities.permissions();
+        Ok(facts)
+    }
+
+    /// As [`FactsReader::read`] for all but the first read over this connection; tries again what was refused long ago.
+    pub async fn next(
+        &mut self,
+        conn: &mut Conn,
+        abilities: &mut Abilities,
+    ) -> Result<NodeFacts, Failure> {
+        let mut facts = self.read(conn, abilities).await?;
+        self.explore_again(conn, abilities, &facts).await?;
+        if facts.role == Role::Unknown {
+            facts.role = self.role;
         }
-        if facts.flavor == "redis" && !facts.version.is_empty() && !since(7, 0) {
-            abilities.set("pexpiretime", Ability::Missing);
-        } else if abilities.of("pexpiretime") != Ability::Works
-            && abilities.worth_trying("pexpiretime")
-        {
-            abilities.set("pexpiretime", attempt(conn, &[b"PEXPIRETIME", probe_key]).await?);
-        }
-        self.try_min_replicas(conn, abilities).await?;
         facts.min_replicas_to_write = self.min_replicas;
         facts.permissions = abilities.permissions();
         Ok(facts)
     }
 
     /// `TIME` and `INFO` now.
-    pub async fn read(
+    async fn read(
         &mut self,
         conn: &mut Conn,
         abilities: &mut Abilities,
     ) -> Result<NodeFacts, Failure> {
-        let mut request = Vec::new();
-        let mut replies = 1;
-        pack::command(&mut request, &["TIME"]);
-        if abilities.worth_trying("info") {
-            if self.sections {
-                pack::command(&mut request, &SECTIONS);
-                replies += 1;
-            } else {
-                pack::command(&mut request, &["INFO"]);
-                pack::command(&mut request, &["INFO", "commandstats"]);
-                replies += 2;
-            }
+        let (mut span, mut replies) = self.ask(conn, abilities).await?;
+        if self.sections && !self.is_plain && is_odd(conn, replies) {
+            self.is_plain = true;
+            (span, replies) = self.ask(conn, abilities).await?;
         }
-        let span = conn.exchange(&request, replies).await?;
         let time = time(&mut conn.walk(0))?;
         let origin =
             Origin { node: self.node.clone(), connection: self.connection, span, time: Some(time) };
@@ -101,7 +107,7 @@ impl FactsReader {
                     text.push('\n');
                     abilities.set("info", Ability::Works);
                 }
-                Some(Item::Error(e)) if is_noperm(e) || e.starts_with(b"ERR unknown command") => {
+                Some(Item::Error(e)) if is_noperm(e) || is_unknown(e) => {
                     abilities.refuse("info");
                 }
                 Some(Item::Error(e)) if index == 1 => return Err(Failure::server("INFO", e)),
@@ -129,64 +135,29 @@ impl FactsReader {
         Ok(facts)
     }
 
-    async fn try_role(
-        &mut self,
-        conn: &mut Conn,
-        abilities: &mut Abilities,
-    ) -> Result<(), Failure> {
-        if abilities.worth_trying("role") {
-            let ability = attempt(conn, &[b"ROLE"]).await?;
-            abilities.set("role", ability);
-            if ability == Ability::Works {
-                self.role = role::read(&mut conn.walk(0)).map_or(Role::Unknown, |(r, _)| r);
+    /// Asks for both; gives the number of replies.
+    async fn ask(&self, conn: &mut Conn, abilities: &Abilities) -> Result<(Span, usize), Failure> {
+        let mut request = Vec::new();
+        let mut replies = 1;
+        pack::command(&mut request, &["TIME"]);
+        if abilities.worth_trying("info") {
+            if self.sections && !self.is_plain {
+                pack::command(&mut request, &SECTIONS);
+                replies += 1;
+            } else {
+                pack::command(&mut request, &["INFO"]);
+                pack::command(&mut request, &["INFO", "commandstats"]);
+                replies += 2;
             }
         }
-        Ok(())
-    }
-
-    /// What `INFO` does not tell; the rest of `CONFIG GET` is not asked for.
-    async fn try_min_replicas(
-        &mut self,
-        conn: &mut Conn,
-        abilities: &mut Abilities,
-    ) -> Result<(), Failure> {
-        if !abilities.worth_trying("config|get") {
-            return Ok(());
-        }
-        let ability = match attempt(conn, &[b"CONFIG", b"GET", b"min-replicas-to-write"]).await? {
-            // Providers take the whole command away.
-            Ability::Missing => Ability::Refused(crate::clock::mono()),
-            known => known,
-        };
-        abilities.set("config|get", ability);
-        if ability == Ability::Works {
-            let mut walk = conn.walk(0);
-            let value = walk
-                .many()
-                .filter(|n| *n == 2)
-                .and_then(|_| walk.skip())
-                .and_then(|()| walk.bytes());
-            self.min_replicas =
-                value.and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse().ok());
-        }
-        Ok(())
+        Ok((conn.exchange(&request, replies).await?, replies))
     }
 }
 
-/// Sends an optional command and says whether it works.
-async fn attempt(conn: &mut Conn, args: &[&[u8]]) -> Result<Ability, Failure> {
-    conn.call(args).await?;
-    match conn.walk(0).next() {
-        Some(Item::Error(e)) if is_not_ready(e) => {
-            let name = String::from_utf8_lossy(args.first().copied().unwrap_or_default());
-            Err(Failure::server(&name, e))
-        }
-        // The probed key may be another's; the command itself was let through.
-        Some(Item::Error(e)) if is_noperm(e) && !is_noperm_command(e) => Ok(Ability::Works),
-        Some(Item::Error(e)) => Ok(Ability::from_error(e)),
-        Some(_) => Ok(Ability::Works),
-        None => Err(Failure::unexpected("a command")),
-    }
+/// Whether `INFO` is there and does not take what it was given.
+fn is_odd(conn: &Conn, replies: usize) -> bool {
+    let is_odd = |e: &[u8]| first_word(e) == b"ERR" && !is_unknown(e) && !is_not_ready(e);
+    replies > 1 && matches!(conn.walk(1).next(), Some(Item::Error(e)) if is_odd(e))
 }
 
 /// The reply to `TIME`.

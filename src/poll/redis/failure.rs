@@ -116,6 +116,10 @@ fn classify(error: &[u8]) -> (FailReason, &'static str) {
             "the server is at its maxmemory and refuses even reads; does a proxy stand between?",
         ),
         b"TRYAGAIN" => (FailReason::NotReady, "the cluster moves this slot; waiting"),
+        _ if is_unknown(error) => (
+            FailReason::Permission,
+            "the server has no such command: an old version, a proxy, or its provider took it away",
+        ),
         _ if is_full(error) => (FailReason::NotReady, "the server is at its maxclients; waiting"),
         _ => (FailReason::Other, "not an answer this program knows"),
     }
@@ -134,6 +138,19 @@ pub fn is_noperm(error: &[u8]) -> bool {
 /// Whether the ACL refused the command itself, so that other keys fare no better.
 pub fn is_noperm_command(error: &[u8]) -> bool {
     is_noperm(error) && error.windows(10).any(|w| w == b"to run the")
+}
+
+/// Whether the server has no such command: an older one, one whose provider took it away or gave it another name, or a
+/// proxy. Before 7.0 the word for a subcommand begins with a capital letter.
+pub fn is_unknown(error: &[u8]) -> bool {
+    let begins =
+        |with: &[u8]| error.get(..with.len()).is_some_and(|e| e.eq_ignore_ascii_case(with));
+    begins(b"ERR unknown command") || begins(b"ERR unknown subcommand")
+}
+
+/// Whether the command is not to be had, whatever the key: refused by the ACL, or not there at all.
+pub fn is_no_command(error: &[u8]) -> bool {
+    is_noperm_command(error) || is_unknown(error)
 }
 
 /// Whether the whole server is not ready, whatever the key.
@@ -174,5 +191,14 @@ mod tests {
         assert!(is_noperm_command(old));
         assert!(is_noperm_command(b"NOPERM User x has no permissions to run the 'mget' command"));
         assert!(!is_noperm_command(b"NOPERM No permissions to access a key"));
+        for unknown in [
+            &b"ERR unknown command `MGET`, with args beginning with: `a`, "[..],
+            b"ERR unknown command 'MGET', with args beginning with: 'a' ",
+            b"ERR Unknown subcommand or wrong number of arguments for 'no-touch'. Try CLIENT HELP.",
+            b"ERR unknown subcommand 'no-touch'. Try CLIENT HELP.",
+        ] {
+            assert!(is_unknown(unknown) && is_no_command(unknown));
+        }
+        assert!(!is_no_command(b"ERR syntax error") && is_no_command(old));
     }
 }

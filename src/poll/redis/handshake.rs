@@ -13,7 +13,7 @@ use super::ability::{Abilities, Ability};
 use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::dial::dial;
-use super::failure::{Failure, first_word, is_full, is_noperm};
+use super::failure::{Failure, first_word, is_full, is_noperm, is_unknown};
 use crate::config::{Password, RedisAddr, Store};
 use crate::observe::node::FailReason;
 use crate::secret::Secret;
@@ -68,6 +68,7 @@ async fn establish(
     addr: &RedisAddr,
     abilities: &mut Abilities,
 ) -> Result<(Conn, Hello), Failure> {
+    abilities.connecting();
     let password = password(&store.password).await?;
     let stream = dial(addr, store.url.tls.then_some(&store.tls)).await?;
     // The connect timeout is around all of this, so the replies need no timeout of their own.
@@ -80,8 +81,7 @@ async fn establish(
     }
     if hello.is_none() {
         authenticate(&mut conn, user, password.as_ref()).await?;
-        // A name is a courtesy to whoever reads CLIENT LIST.
-        conn.call(&[b"CLIENT", b"SETNAME", CLIENT_NAME]).await?;
+        set_name(&mut conn, abilities).await?;
     }
     if store.url.db != 0 {
         select(&mut conn, store.url.db).await?;
@@ -157,13 +157,25 @@ async fn authenticate(
         Some(Item::Simple(_)) => Ok(()),
         Some(Item::Error(error)) => {
             let mut failure = Failure::server_secret("AUTH", error);
-            if failure.reason == FailReason::Other {
+            if failure.reason == FailReason::Other || is_unknown(error) {
                 failure.reason = FailReason::Auth;
             }
             Err(failure)
         }
         _ => Err(Failure::unexpected("AUTH")),
     }
+}
+
+/// A name is a courtesy to whoever reads CLIENT LIST. All servers have had it for long: who refuses it took it away.
+async fn set_name(conn: &mut Conn, abilities: &mut Abilities) -> Result<(), Failure> {
+    if abilities.worth_trying("client|setname") {
+        conn.call(&[b"CLIENT", b"SETNAME", CLIENT_NAME]).await?;
+        match conn.walk(0).next() {
+            Some(Item::Error(_)) => abilities.refuse("client|setname"),
+            _ => abilities.set("client|setname", Ability::Works),
+        }
+    }
+    Ok(())
 }
 
 async fn select(conn: &mut Conn, db: u32) -> Result<(), Failure> {

@@ -136,7 +136,7 @@ fn replica(key: &str, value: &str) -> Option<(String, Option<u64>)> {
 }
 
 /// `host:port`, IPv6 in brackets; `None` while a replica is not known by an address yet (port 0).
-fn address(host: &str, port: &str) -> Option<String> {
+pub(super) fn address(host: &str, port: &str) -> Option<String> {
     let port: u16 = port.parse().ok().filter(|p| *p > 0)?;
     let ok = |c: char| c.is_ascii_alphanumeric() || "-_.:%".contains(c);
     if host.is_empty() || host.len() > 255 || !host.chars().all(ok) {

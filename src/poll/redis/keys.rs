@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::asides::{Aside, Asides};
+use super::away::Away;
 use super::dropped::{Dropped, Reason};
 use super::full::Full;
 use super::glob;
@@ -52,11 +53,13 @@ pub struct Keys {
     counts: Vec<usize>,
     /// Keys that take no lock's place.
     asides: Asides,
+    /// Keys that have gone in some lines.
+    away: Away,
     next: u64,
     /// What is to be said of entries with more keys than they may have.
     pub full: Full,
     dropped: Dropped,
-    /// All patterns were scanned once.
+    /// The last round over all patterns left no line out, so that what is found now is new.
     has_scanned: bool,
     kept: Kept,
     /// Told to have gone so often in a row, a kept key is forgotten all the same.
@@ -73,6 +76,7 @@ impl Keys {
             entries: entries.to_vec(),
             origins: entries.iter().map(origin).collect(),
             asides: Asides::new(entries.len()),
+            away: Away::default(),
             watched: BTreeMap::new(),
             by_key: HashMap::new(),
             names: HashSet::new(),
@@ -119,6 +123,7 @@ impl Keys {
             if let Some(known) = self.watched.get(id) {
                 self.kept.is_there(known.entry, *id);
                 self.asides.is_there(*id);
+                self.away.is_there(*id);
             }
             return None;
         }
@@ -188,38 +193,17 @@ impl Keys {
         }
     }
 
-    /// All patterns were scanned once; tells how many keys that brought beyond the watched, if the numbers changed. A
-    /// refused key does not show that it went; once two rounds have not met it, it is forgotten.
-    pub fn cycle_done(&mut self) -> Vec<Observation> {
+    /// All patterns were scanned once, in all lines if it `is_whole`; tells how many keys that brought beyond the watched, if
+    /// the numbers changed. A refused key does not show that it went; once two rounds have not met it, it is forgotten.
+    pub fn cycle_done(&mut self, is_whole: bool) -> Vec<Observation> {
         let mut told: Vec<Observation> = self.tell_dropped().into_iter().collect();
-        self.has_scanned = true;
+        self.has_scanned = is_whole;
         self.dropped.turn();
         self.full.turn(&self.entries);
         for id in self.asides.turn() {
             told.extend(self.remove(id));
         }
         told
-    }
-
-    /// A key that SCAN had found was away long enough.
-    pub fn forget(&mut self, id: KeyId) -> Option<Observation> {
-        let key = self.watched.get(&id)?;
-        if !key.found || self.kept.stays(key.entry, id, self.keeps) {
-            return None;
-        }
-        self.remove(id)
-    }
-
-    fn remove(&mut self, id: KeyId) -> Option<Observation> {
-        let key = self.watched.remove(&id)?;
-        self.kept.remove(key.entry, id);
-        self.asides.set(key.entry, id, Aside::No);
-        self.by_key.remove(&key.key);
-        self.names.remove(&key.lock);
-        if let Some(n) = self.counts.get_mut(key.entry) {
-            *n = n.saturating_sub(1);
-        }
-        Some(Observation::KeyForgotten { store: self.store, key: id })
     }
 
     /// All that is watched now.
@@ -288,5 +272,6 @@ impl Keys {
     }
 }
 
+mod leaving;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 
 use super::messages::{Request, Seen};
 use crate::observe::node::FailReason;
-use crate::observe::{Mono, Role};
+use crate::observe::{Line, Mono, Role};
 
 /// Where a node is known from; the lower one wins when two addresses are one server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +17,8 @@ pub enum Rank {
     Url,
     /// Its `replicas`.
     Configured,
+    /// A sentinel.
+    Named,
     /// Another node.
     Announced,
 }
@@ -25,6 +27,8 @@ pub enum Rank {
 pub struct Node {
     /// Where it is known from.
     pub rank: Rank,
+    /// The line it belongs to.
+    pub line: Line,
     /// Its queue.
     pub requests: mpsc::Sender<Request>,
     /// Whether it is the one that scans.

@@ -46,7 +46,7 @@ impl Sweeper {
             warn!(node = %self.node.addr,
                 "the server is out of memory (maxmemory): clients cannot acquire locks, and renewals by SET or in a transaction fail; locks are read without transactions until that ends");
         }
-        self.speak(false);
+        self.bracket(false);
         let plain = pack(form, self.groups.dialect(), members, &self.slots);
         let span = self.exchange(conn, form, members, &plain).await?;
         Ok((span, plain.replies))
@@ -65,7 +65,7 @@ impl Sweeper {
         conn.exchange(&request, 3).await?;
         self.starved = Some(now);
         if matches!(conn.walk(2).next(), Some(Item::Many(_))) {
-            self.speak(true);
+            self.bracket(true);
         }
         Ok(())
     }
@@ -89,8 +89,14 @@ impl Sweeper {
         self.find_huge(conn, form, members, packed, exchanged)
     }
 
-    fn speak(&mut self, multi: bool) {
+    fn bracket(&mut self, multi: bool) {
         let dialect = self.groups.dialect();
+        self.groups.speak(Dialect { multi, ..dialect });
+    }
+
+    /// Uses the commands of this dialect from now on, in transactions as long as those work.
+    pub(super) fn speak(&mut self, dialect: Dialect) {
+        let multi = self.groups.dialect().multi;
         self.groups.speak(Dialect { multi, ..dialect });
     }
 }

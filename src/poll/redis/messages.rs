@@ -8,8 +8,9 @@ use super::ability::Ability;
 use super::asides::Aside;
 use super::failure::Failure;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
+use super::sentinel::Says;
 use crate::observe::node::{FailReason, NodeFacts, Role};
-use crate::observe::{KeyId, Mono};
+use crate::observe::{KeyId, Line, Mono};
 
 /// What a node can be asked for.
 pub enum Request {
@@ -35,12 +36,14 @@ pub enum Report {
     Facts(Arc<str>, Seen),
     /// Not connected any more, or still not.
     Down(Arc<str>, FailReason),
-    /// SCAN saw these keys; whether they are the last of a round.
-    Found(Vec<Vec<u8>>, bool),
-    /// These were away for the whole retention.
-    Gone(Vec<KeyId>),
+    /// SCAN saw these keys in a line; whether they are the last of a round.
+    Found(Line, Vec<Vec<u8>>, bool),
+    /// These were away from a line for the whole retention.
+    Gone(Line, Vec<KeyId>),
     /// These take a lock's place from now on, or none.
     Aside(Vec<(KeyId, Aside)>),
+    /// A sentinel.
+    Sentinel(Arc<str>, Says),
     /// These should stay watched for a while should they go.
     Keep(Vec<KeyId>),
 }

@@ -1,12 +1,13 @@
 //! Redis and Valkey, read-only: one connection for each node, over which all keys are swept in small transactions and
 //! single reads are served in between.
 //!
-//! * `store` and its supervisor: which nodes there are, which keys are watched (`keys`, `naming`, `kept`, `asides`).
+//! * `store` and its supervisor: which nodes there are, which is the primary of each line (`links`), which keys are
+//!   watched (`keys`, `naming`, `kept`, `asides`, `away`).
 //! * `node`: connects and reconnects; `session`, `after`: what is done over a connection, and when.
 //! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `memory`: how keys are read; `refusal`, `refused`,
 //!   `denied`: those that may not be.
 //! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
-//! * `facts`, `scan`, `parts`: the other reads.
+//! * `facts`, `explore`, `scan`, `parts`: the other reads; `sentinel`: who is the primary, where sentinels tell.
 //! * `registry`: lists of live workers; `subscription`: a connection that listens, for those that are told of by events.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
@@ -16,6 +17,7 @@ mod ability;
 mod after;
 mod asides;
 mod asked;
+mod away;
 pub(in crate::poll) mod batch;
 mod beside;
 mod blame;
@@ -26,6 +28,7 @@ mod context;
 mod denied;
 mod dial;
 mod dropped;
+mod explore;
 mod facts;
 mod failure;
 mod feed;
@@ -37,6 +40,7 @@ mod huge;
 mod info;
 mod kept;
 mod keys;
+mod links;
 mod member;
 mod memory;
 mod messages;
@@ -50,6 +54,7 @@ mod refused;
 pub mod registry;
 mod role;
 mod scan;
+mod sentinel;
 mod session;
 mod slot;
 mod slots;

@@ -44,10 +44,10 @@ impl NodeTask {
         let (mut conn, hello) = connected.ok_or(End::Stop)??;
         self.connections += 1;
         let number = self.connections;
-        let mut reader = FactsReader::new(self.node.clone(), number, hello);
         let list = self.keys.borrow_and_update().clone();
         let probe_key = list.first().map_or(&b"dlock_exporter"[..], |w| &w.key);
-        let first = reader.first(&mut conn, &mut self.abilities, probe_key);
+        let mut reader = FactsReader::new(self.node.clone(), number, hello, probe_key);
+        let first = reader.first(&mut conn, &mut self.abilities);
         let facts =
             while_refusing(&mut self.requests, refusing, first).await.ok_or(End::Stop)??;
         let (keep, kept) = oneshot::channel();

@@ -7,7 +7,7 @@ use super::ability::{Abilities, Ability, RETRY_REFUSED};
 use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::facts;
-use super::failure::{Failure, first_word, is_noperm, is_not_ready};
+use super::failure::{Failure, first_word, is_no_command, is_noperm, is_not_ready};
 use super::pack;
 use crate::clock;
 use crate::config::RedisPart;
@@ -212,7 +212,8 @@ fn refusal(command: &str, error: &[u8]) -> Result<Unreadable, Failure> {
     if is_not_ready(error) || first_word(error) == b"NOAUTH" {
         return Err(Failure::server(command, error));
     }
-    Ok(if is_noperm(error) { Unreadable::Permission } else { Unreadable::Unexpected })
+    let is_refused = is_noperm(error) || is_no_command(error);
+    Ok(if is_refused { Unreadable::Permission } else { Unreadable::Unexpected })
 }
 
 /// Tells requests apart.

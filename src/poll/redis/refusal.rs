@@ -52,7 +52,7 @@ impl Sweeper {
             for part in rest.chunks(halves.max(1)) {
                 let packed = pack(form, self.groups.dialect(), part, &self.slots);
                 let again = self.transact(conn, form, part, &packed, reads).await?;
-                self.after(form, abilities);
+                self.after(again.is_none().then_some(form), abilities);
                 parts.extend(again.map(|blame| (part.to_vec(), blame)));
             }
         }

@@ -9,7 +9,7 @@ use tracing::info;
 use super::ability::RETRY_REFUSED;
 use super::codec::Item;
 use super::conn::Conn;
-use super::failure::{Failure, is_noperm, is_not_ready};
+use super::failure::{Failure, is_noperm, is_unknown};
 use super::pack;
 use crate::clock;
 use crate::observe::node::FailReason;
@@ -92,8 +92,8 @@ impl Scan {
 
     /// Leaves the server alone for a while.
     pub fn pause(&mut self, pause: Duration) {
+        self.not_before = clock::mono().plus(pause);
         self.restart();
-        self.due = clock::mono().plus(pause);
     }
 
     /// One call.
@@ -123,7 +123,7 @@ impl Scan {
         let mut walk = conn.walk(0);
         match walk.next() {
             Some(Item::Many(2)) => {}
-            Some(Item::Error(e)) if is_noperm(e) && !is_not_ready(e) => return Ok(Page::Refused),
+            Some(Item::Error(e)) if is_noperm(e) || is_unknown(e) => return Ok(Page::Refused),
             Some(Item::Error(e)) => return Err(Failure::server("SCAN", e)),
             _ => return Err(Failure::unexpected("SCAN")),
         }

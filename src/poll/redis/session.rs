@@ -203,7 +203,7 @@ impl<'a> Session<'a> {
         };
         self.task.abilities.set("scan", Ability::Works);
         if last || !keys.is_empty() {
-            self.task.report(Report::Found(keys, last)).await?;
+            self.task.report(Report::Found(self.task.node.line, keys, last)).await?;
         }
         Ok(())
     }

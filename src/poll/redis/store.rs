@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use super::context::{Links, Settings};
+use super::context::Settings;
+use super::links::{LineLink, Links};
 use super::messages::{Report, Request};
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use super::supervisor::Supervisor;
@@ -48,10 +49,10 @@ pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> St
 }
 
 impl StoreHandle {
-    /// Reads keys on the primary as near to `at` as possible; what they show arrives as a batch. Best effort: without a
-    /// primary, or with too much waiting, nothing is read.
+    /// Reads keys on the primary of each line as near to `at` as possible; what they show arrives as a batch. Best effort:
+    /// without a primary, or with too much waiting, nothing is read.
     pub fn read_keys(&self, keys: Vec<KeyId>, at: Mono) {
-        if let Some(primary) = &self.links.borrow().primary {
+        for (primary, keys) in self.links.borrow().reads(&keys) {
             // Full means that it is behind; the next sweep will tell.
             let _ = primary.try_send(Request::Read(keys, at));
         }
@@ -86,7 +87,7 @@ impl StoreHandle {
         }
         let mut links = self.links.clone();
         let limit = self.store.connect_timeout.saturating_add(self.store.response_timeout * 3);
-        let is_known = links.wait_for(|l| l.primary.is_some() || l.why.is_some());
+        let is_known = links.wait_for(|l| l.home().is_some_and(LineLink::is_known));
         let _ = timeout(limit.min(FIRST_TRY), is_known).await;
         self.is_tried.store(true, Ordering::Relaxed);
     }
@@ -97,10 +98,9 @@ impl StoreHandle {
         let failed = |reason, detail: &str| {
             Err(PartsFailed { reason, detail: format!("store {}: {detail}", self.store.name) })
         };
-        let links = self.links.borrow().clone();
-        let Some(primary) = links.primary else {
-            let reason = links.why.unwrap_or(FailReason::NotReady);
-            return failed(reason, "its primary is not connected");
+        let primary = match self.home() {
+            Ok((primary, _)) => primary,
+            Err(reason) => return failed(reason, "its primary is not connected"),
         };
         let begun = clock::mono();
         let (reply, answer) = oneshot::channel();
@@ -131,7 +131,7 @@ impl StoreHandle {
 
     /// Tells the primary's poller something, if it can take it.
     pub(super) fn tell(&self, request: Request) {
-        if let Some(primary) = &self.links.borrow().primary {
+        if let Ok((primary, _)) = self.home() {
             let _ = primary.try_send(request);
         }
     }
@@ -143,8 +143,14 @@ impl StoreHandle {
 
     /// The address of the primary, or why there is none.
     pub(super) fn primary(&self) -> Result<Arc<str>, FailReason> {
+        self.home().map(|(_, addr)| addr)
+    }
+
+    /// The primary of the line that what is no lock is read in, or why there is none.
+    fn home(&self) -> Result<(mpsc::Sender<Request>, Arc<str>), FailReason> {
         let links = self.links.borrow();
-        links.primary_at.clone().ok_or(links.why.unwrap_or(FailReason::NotReady))
+        let Some(home) = links.home() else { return Err(FailReason::NotReady) };
+        home.primary.clone().ok_or(home.why())
     }
 
     /// Stops polling and waits until all of it has ended. Says nothing to `derive`: whether the store is gone or only

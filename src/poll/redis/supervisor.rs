@@ -1,30 +1,37 @@
-//! The task over all nodes of a store: which nodes there are, which of them is the primary, which keys are watched. Never
-//! waits for a node.
+//! The task over all nodes of a store: which nodes there are, which of them is the primary of its line, which keys are
+//! watched. Never waits for a node.
 
 mod found;
+mod lines;
+mod rounds;
+mod sentinels;
+mod verdict;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use super::context::{Context, Links, Settings};
+use super::context::{Context, Settings};
 use super::dial::{addr_text, parse_addr};
 use super::feed::Feed;
 use super::keys::{KeyList, Keys};
+use super::links::Links;
 use super::member::{Node, Rank};
 use super::messages::{Report, Seen};
 use super::task::NodeTask;
 use crate::clock;
 use crate::config::{RedisAddr, Store};
-use crate::observe::{NodeRef, Observation, Role, StoreId};
+use crate::observe::{Line, NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
+use rounds::Rounds;
+use sentinels::Sentinels;
 
-/// Nodes of one store at most; the announcements of a server are not to be trusted without bound.
+/// Nodes of one line at most; the announcements of a server are not to be trusted without bound.
 const MAX_NODES: usize = 32;
 /// Requests that wait for a node at most.
 const QUEUE: usize = 256;
@@ -43,7 +50,10 @@ pub struct Supervisor {
     tasks: JoinSet<()>,
     /// Addresses that are other names of a node's server, with that node and the server's run id.
     aliases: HashMap<Arc<str>, (Arc<str>, String)>,
-    primary: Option<Arc<str>>,
+    /// The primary of each line that has one.
+    primaries: BTreeMap<Line, Arc<str>>,
+    rounds: Rounds,
+    sentinels: Sentinels,
     warned_of_many: bool,
 }
 
@@ -74,14 +84,17 @@ impl Supervisor {
             nodes: BTreeMap::new(),
             tasks: JoinSet::new(),
             aliases: HashMap::new(),
-            primary: None,
+            primaries: BTreeMap::new(),
+            rounds: Rounds::default(),
+            sentinels: Sentinels::default(),
             warned_of_many: false,
         }
     }
 
     /// Starts the store's event feed, if there is to be one.
     pub(super) fn start_feed(&mut self, links: watch::Receiver<Links>, retries: Arc<AtomicU64>) {
-        let feed = Feed::new(self.context.clone(), self.list.subscribe(), links, retries);
+        let line = Line::default();
+        let feed = Feed::new(self.context.clone(), self.list.subscribe(), links, line, retries);
         if let Some(feed) = feed {
             self.tasks.spawn(feed.run());
         }
@@ -104,10 +117,14 @@ impl Supervisor {
         for told in std::mem::take(&mut self.told) {
             self.send(told).await?;
         }
-        self.add(self.context.store.url.addr.clone(), Rank::Url);
+        if !self.begin_with_sentinels() {
+            for (line, addr) in lines::beginnings(&self.context.store) {
+                self.add(addr, Rank::Url, line);
+            }
+        }
         for replica in &self.context.store.clone().replicas {
             match parse_addr(replica) {
-                Some(addr) => self.add(addr, Rank::Configured),
+                Some(addr) => self.add(addr, Rank::Configured, Line::default()),
                 None => warn!(store = %self.context.store.name, replica, "not host:port; ignored"),
             }
         }
@@ -116,7 +133,10 @@ impl Supervisor {
         loop {
             tokio::select! {
                 report = self.inbox.recv() => self.hear(report.ok_or(Closed)?).await?,
-                _ = tick.tick() => self.drop_forgotten(),
+                _ = tick.tick() => {
+                    self.drop_forgotten();
+                    self.sentinels_round().await?;
+                }
                 // An ended task was dropped or found to be an alias; its set entry is not needed any more.
                 Some(_) = self.tasks.join_next() => {}
             }
@@ -132,10 +152,11 @@ impl Supervisor {
                     node.seen = None;
                     node.why = Some(why);
                 }
-                self.choose_primary();
+                self.choose_primaries();
             }
-            Report::Found(found, last) => self.found(found, last).await?,
-            Report::Gone(ids) => self.gone(ids).await?,
+            Report::Sentinel(addr, says) => self.hear_sentinel(addr, says).await?,
+            Report::Found(line, found, last) => self.found(line, found, last).await?,
+            Report::Gone(line, ids) => self.gone(line, ids).await?,
             Report::Aside(keys) => keys.into_iter().for_each(|(id, a)| self.keys.set_aside(id, a)),
             Report::Keep(ids) => ids.into_iter().for_each(|id| self.keys.keep(id)),
         }
@@ -172,27 +193,31 @@ impl Supervisor {
         };
         // A replica whose link is down is not announced, and yet may be the one that is promoted next.
         let is_ours = announced.iter().any(|a| self.is_trusted(&addr_text(a)));
-        if let Some(node) = self.nodes.get_mut(addr) {
-            if is_ours && matches!(seen.role, Role::Replica { .. }) {
-                node.announced = clock::mono();
+        let Some(node) = self.nodes.get_mut(addr) else { return };
+        if is_ours && matches!(seen.role, Role::Replica { .. }) {
+            node.announced = clock::mono();
+        }
+        node.seen = Some(seen);
+        node.why = None;
+        let line = node.line;
+        if self.hears(addr) {
+            for addr in announced {
+                self.add(addr, Rank::Announced, line);
             }
-            node.seen = Some(seen);
-            node.why = None;
         }
-        for addr in announced {
-            self.add(addr, Rank::Announced);
-        }
-        self.choose_primary();
+        self.choose_primaries();
     }
 
-    /// Whether a node of this address is the primary or named in the config: only such a one can vouch for others.
+    /// Whether a node of this address is a primary or named in the config: only such a one can vouch for others.
     fn is_trusted(&self, name: &Arc<str>) -> bool {
         let name = self.aliases.get(name).map_or(name, |(kept, _)| kept);
-        self.primary.as_ref() == Some(name)
-            || self.nodes.get(name).is_some_and(|n| n.rank != Rank::Announced)
+        self.nodes
+            .get(name)
+            .is_some_and(|n| n.rank < Rank::Named || self.primaries.get(&n.line) == Some(name))
     }
 
-    fn add(&mut self, addr: RedisAddr, rank: Rank) {
+    /// Adds a node to a line. One that is known stays in its own, whoever announces it.
+    fn add(&mut self, addr: RedisAddr, rank: Rank, line: Line) {
         let name = addr_text(&addr);
         let now = clock::mono();
         if let Some(node) = self.nodes.get_mut(&name) {
@@ -201,77 +226,33 @@ impl Supervisor {
         }
         if let Some((kept, run_id)) = self.aliases.get(&name) {
             // While the node is away its other name would be polled as a second server.
-            let still = |n: &Node| n.seen.is_none() || n.serves(run_id);
-            if self.nodes.get(kept).is_some_and(still) {
+            let kept = self.nodes.get_mut(kept);
+            if let Some(kept) = kept.filter(|n| n.seen.is_none() || n.serves(run_id)) {
+                kept.announced = now;
                 return;
             }
             self.aliases.remove(&name);
         }
-        if self.nodes.len() >= MAX_NODES {
+        if self.nodes.values().filter(|n| n.line == line).count() >= MAX_NODES {
             let store = &self.context.store.name;
             if !std::mem::replace(&mut self.warned_of_many, true) {
-                warn!(%store, "more than {MAX_NODES} nodes; the rest is not watched");
+                warn!(%store, line = line.0, "more than {MAX_NODES} nodes; the rest is not watched");
             }
             return;
         }
         let (requests, inbox) = mpsc::channel(QUEUE);
         let scans = Arc::new(AtomicBool::new(false));
-        let node = NodeRef { store: self.context.id, addr: name.clone() };
+        let node = NodeRef { store: self.context.id, line, addr: name.clone() };
         let keys = self.list.subscribe();
         let task = NodeTask::new(self.context.clone(), node, addr, inbox, keys, scans.clone());
         let task = self.tasks.spawn(task.run());
-        let node = Node { rank, requests, scans, task, seen: None, announced: now, why: None };
+        let node =
+            Node { rank, line, requests, scans, task, seen: None, announced: now, why: None };
         self.nodes.insert(name, node);
     }
 
     fn remove(&mut self, addr: &Arc<str>) {
         self.nodes.remove(addr).inspect(|node| node.task.abort());
-    }
-
-    /// Lets nodes go that nobody announces any more. Not while no primary could announce them, and never a primary: in a
-    /// failover nobody announces the promoted replica for a while.
-    fn drop_forgotten(&mut self) {
-        let now = clock::mono();
-        let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
-        let forgotten: Vec<Arc<str>> = self
-            .nodes
-            .iter()
-            .filter(|(_, n)| n.rank == Rank::Announced && now.since(n.announced) > patience)
-            .filter(|(a, n)| !n.is_master() && self.has_other_master(a))
-            .map(|(a, _)| a.clone())
-            .collect();
-        for addr in forgotten {
-            info!(store = %self.context.store.name, node = %addr, "not announced any more");
-            self.remove(&addr);
-        }
-        self.choose_primary();
-    }
-
-    fn has_other_master(&self, addr: &Arc<str>) -> bool {
-        self.nodes.iter().any(|(a, n)| a != addr && n.is_master())
-    }
-
-    /// The primary stays who it was while it says so: an old one that comes back does not take over by that.
-    fn choose_primary(&mut self) {
-        let is_master = |a: &Arc<str>| self.nodes.get(a).is_some_and(Node::is_master);
-        let stays = self.primary.clone().filter(is_master);
-        let first = || {
-            let masters = self.nodes.iter().filter(|(_, n)| n.is_master());
-            masters.min_by_key(|(_, n)| n.rank).map(|(a, _)| a.clone())
-        };
-        self.primary = stays.or_else(first);
-        for (addr, node) in &self.nodes {
-            node.scans.store(self.primary.as_ref() == Some(addr), Ordering::Relaxed);
-        }
-        let primary = self.primary.as_ref().and_then(|a| self.nodes.get(a));
-        let links = Links {
-            primary: primary.map(|n| n.requests.clone()),
-            primary_at: self.primary.clone(),
-            all: self.nodes.values().map(|n| n.requests.clone()).collect(),
-            evicts: primary.and_then(|n| n.seen.as_ref()?.evicts),
-            why: self.nodes.values().min_by_key(|n| n.rank).and_then(|n| n.why),
-        };
-        self.links.send_replace(links);
     }
 
     async fn send(&self, observation: Observation) -> Result<(), Closed> {

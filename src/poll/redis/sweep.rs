@@ -150,7 +150,7 @@ impl Sweeper {
         let members = if aborted { batch.members.clone() } else { Vec::new() };
         self.groups.restore(form, index, batch);
         let blame = done?;
-        self.after(form, abilities);
+        self.after((blame.is_none() && !reads.is_empty()).then_some(form), abilities);
         if let Some(blame) = blame {
             self.bisect(conn, abilities, form, members, blame, &mut reads).await?;
         }
@@ -247,22 +247,22 @@ impl Sweeper {
         }
     }
 
-    /// What a transaction left to do.
-    pub(super) fn after(&mut self, form: Form, abilities: &mut Abilities) {
+    /// What a transaction left to do; `read` is the form of what it read, unless that was refused.
+    pub(super) fn after(&mut self, read: Option<Form>, abilities: &mut Abilities) {
         for (place, form) in std::mem::take(&mut self.moves) {
             match form {
                 Some(form) => self.settle(place, Some(form)),
                 None => self.strike(place),
             }
         }
-        match form {
-            Form::Text => abilities.worked("mget"),
-            Form::Hash => abilities.worked("hgetall"),
-            Form::Zset => {
-                abilities.worked("zrange");
-                abilities.worked("zcard");
+        match read {
+            Some(Form::Text) => abilities.serves("mget"),
+            Some(Form::Hash) => abilities.serves("hgetall"),
+            Some(Form::Zset) => {
+                abilities.serves("zrange");
+                abilities.serves("zcard");
             }
-            Form::Set => abilities.worked("smembers"),
+            Some(Form::Set) => abilities.serves("smembers"),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use super::ability::Abilities;
 use super::batch::{BATCH, Form, HEAD, MAX_ELEMENTS};
 use super::codec::Item;
 use super::conn::Conn;
-use super::failure::{Failure, first_word, is_noperm, is_noperm_command, is_not_ready};
+use super::failure::{Failure, first_word, is_no_command, is_noperm, is_not_ready};
 use super::pack;
 use super::sweep::Sweeper;
 use crate::clock;
@@ -112,12 +112,15 @@ impl Sweeper {
         for (i, place) in places.iter().enumerate() {
             let long = self.slots.get(*place).is_some_and(|s| s.long);
             let item = conn.walk(i).next().ok_or_else(|| Failure::unexpected(command(i)))?;
+            if !matches!(item, Item::Error(_)) {
+                abilities.granted(acl_name(command(i)));
+            }
             answers.push(match item {
                 Item::Error(e) if is_not_ready(e) || first_word(e) == b"NOAUTH" => {
                     return Err(Failure::server(command(i), e));
                 }
-                Item::Error(e) if is_noperm(e) => {
-                    if is_noperm_command(e) {
+                Item::Error(e) if is_noperm(e) || is_no_command(e) => {
+                    if is_no_command(e) {
                         abilities.refuse(acl_name(command(i)));
                     }
                     Answer::Denied(Unreadable::Permission)

@@ -4,7 +4,7 @@
 use crate::observe::lock::{Companion, CompanionPart, CompanionValue, Elements, Tells};
 use crate::observe::{Expiry, ServerTime, label};
 use crate::poll::redis::codec::{Item, Walk};
-use crate::poll::redis::failure::{Failure, first_word, is_noperm_command, is_not_ready};
+use crate::poll::redis::failure::{Failure, first_word, is_no_command, is_not_ready};
 use crate::poll::redis::pack;
 
 /// Bytes of a text that are read; a field that is longer is not read at all.
@@ -22,16 +22,7 @@ pub enum Answer {
     /// The server refused it for this key.
     Refused,
     /// The server refuses or lacks the command, whatever the key.
-    Unable(Lack),
-}
-
-/// Why a command cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
-    /// The ACL refuses it.
-    Right,
-    /// This server has no such command.
-    Command,
+    Unable,
 }
 
 /// The command for a part, as ACLs write it.
@@ -110,13 +101,7 @@ pub fn lack(error: &[u8]) -> Result<Answer, Failure> {
     if is_not_ready(error) || first_word(error) == b"NOAUTH" {
         return Err(Failure::server_secret("a read beside a lock", error));
     }
-    Ok(if is_noperm_command(error) {
-        Answer::Unable(Lack::Right)
-    } else if error.starts_with(b"ERR unknown command") {
-        Answer::Unable(Lack::Command)
-    } else {
-        Answer::Refused
-    })
+    Ok(if is_no_command(error) { Answer::Unable } else { Answer::Refused })
 }
 
 /// Whether a field or an entry of so many bytes is read.
@@ -198,9 +183,9 @@ mod tests {
         assert_eq!(refused, Answer::Refused);
         assert_eq!(lack(b"WRONGTYPE Operation against a key").unwrap(), Answer::Refused);
         let right = b"NOPERM User x has no permissions to run the 'zcount' command";
-        assert_eq!(lack(right).unwrap(), Answer::Unable(Lack::Right));
+        assert_eq!(lack(right).unwrap(), Answer::Unable);
         let unknown = b"ERR unknown command `hstrlen`, with args beginning with: `k`, `secret`";
-        assert_eq!(lack(unknown).unwrap(), Answer::Unable(Lack::Command));
+        assert_eq!(lack(unknown).unwrap(), Answer::Unable);
         let failure = lack(b"LOADING the secret").unwrap_err();
         assert!(!failure.detail.contains("secret"), "{}", failure.detail);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tracing::warn;
 
 use super::LOOKED_AT;
-use super::ask::{self, Answer, Lack};
+use super::ask::{self, Answer};
 use super::refusals::{Kind, Refusals, Refused};
 use crate::clock;
 use crate::format::MAX_COMPANIONS;
@@ -193,10 +193,10 @@ impl Companions {
                 return Some(value);
             }
             Answer::Field | Answer::Useless => {}
-            Answer::Unable(lack) if command != "pexpiretime" && command != "pttl" => {
-                tell_unable(abilities, command, lack);
+            Answer::Unable if command != "pexpiretime" && command != "pttl" => {
+                tell_unable(abilities, command);
             }
-            Answer::Refused | Answer::Unable(_) => {
+            Answer::Refused | Answer::Unable => {
                 if let Some(slot) = sweeper.slots.get_mut(question.place) {
                     slot.refused_beside.add(kind, now);
                 }
@@ -220,19 +220,14 @@ fn refused_names(store: StoreId, keys: Vec<KeyId>, time: ServerTime) -> Vec<Comp
 }
 
 /// A command is not sent any more for a while.
-pub fn tell_unable(abilities: &mut Abilities, command: &'static str, lack: Lack) {
-    match lack {
-        Lack::Command => abilities.set(command, Ability::Missing),
-        Lack::Right => {
-            if !matches!(abilities.of(command), Ability::Refused(_)) {
-                warn!(
-                    command,
-                    "refused, so what lies beside locks is not all told; grant it as the README's line does"
-                );
-            }
-            abilities.refuse(command);
-        }
+pub fn tell_unable(abilities: &mut Abilities, command: &'static str) {
+    if !matches!(abilities.of(command), Ability::Refused(_)) {
+        warn!(
+            command,
+            "refused, so what lies beside locks is not all told; grant it as the README's line does"
+        );
     }
+    abilities.refuse(command);
 }
 
 /// Reads the fields that are known to be small.

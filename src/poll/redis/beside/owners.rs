@@ -145,7 +145,7 @@ impl Owners {
         context: &Context,
     ) -> Result<Option<OwnersNamed>, Failure> {
         match ask::lack(error)? {
-            Answer::Unable(lack) => tell_unable(abilities, command, lack),
+            Answer::Unable => tell_unable(abilities, command),
             _ => {
                 if self.refused.is_none() {
                     warn!(store = %context.store.name,

@@ -49,11 +49,11 @@ impl Hearing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::StoreId;
+    use crate::observe::{Line, StoreId};
 
     #[test]
     fn too_much_is_heard_anew() {
-        let node = NodeRef { store: StoreId(1), addr: "a".into() };
+        let node = NodeRef { store: StoreId(1), line: Line::default(), addr: "a".into() };
         let mut hearing = Hearing::new(Mono(1));
         hearing.add(KeyId(1), Deed::Wrote, Mono(2));
         let asked = Span { sent: Mono(3), done: Mono(4) };

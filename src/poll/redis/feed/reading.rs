@@ -32,7 +32,7 @@ impl Feed {
         self.read(read);
         if !new.is_empty() {
             // Full means that the store is behind; SCAN will meet them.
-            let _ = self.context.reports.try_send(Report::Found(new, false));
+            let _ = self.context.reports.try_send(Report::Found(self.line, new, false));
         }
     }
 
@@ -65,7 +65,7 @@ impl Feed {
 
     /// Asks the primary's poller, if it can take it; the next sweep will tell what it cannot.
     pub(super) fn ask(&self, request: Request) {
-        if let Some(primary) = &self.links.borrow().primary {
+        if let Some((primary, _)) = self.link().primary {
             let _ = primary.try_send(request);
         }
     }

@@ -50,7 +50,7 @@ impl Feed {
         let (shortest, longest) = PAUSE;
         let pause = shortest.saturating_mul(1 << self.attempts.min(10)).min(longest);
         self.attempts = self.attempts.saturating_add(1);
-        self.rest(node, standing, pause, |feed| feed.links.borrow().primary_at.is_some()).await
+        self.rest(node, standing, pause, |feed| feed.link().primary.is_some()).await
     }
 
     /// There is none: says so once, and waits until that may have changed.

@@ -19,12 +19,13 @@ use crate::clock;
 use crate::config::Events;
 use crate::observe::feed::{Deed, Standing, Why};
 use crate::observe::node::FailReason;
-use crate::observe::{Mono, NodeRef, Observation, Span};
+use crate::observe::{Line, Mono, NodeRef, Observation, Span};
 use crate::poll::redis::ability::{Abilities, Ability};
-use crate::poll::redis::context::{Context, Links};
+use crate::poll::redis::context::Context;
 use crate::poll::redis::dial::parse_addr;
 use crate::poll::redis::failure::Failure;
 use crate::poll::redis::keys::KeyList;
+use crate::poll::redis::links::{LineLink, Links};
 
 /// How often the connection has to show that it lives, and how often an outage is told of.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
@@ -36,6 +37,8 @@ pub struct Feed {
     pub(super) context: Arc<Context>,
     keys: watch::Receiver<KeyList>,
     pub(super) links: watch::Receiver<Links>,
+    /// The line whose primary it listens to.
+    pub(super) line: Line,
     pub(super) retries: Arc<AtomicU64>,
     plan: Plan,
     pub(super) known: Known,
@@ -65,11 +68,12 @@ impl From<Failure> for End {
 }
 
 impl Feed {
-    /// The feed of a store; `None` where none is wanted.
+    /// The feed of a line of a store; `None` where none is wanted.
     pub fn new(
         context: Arc<Context>,
         keys: watch::Receiver<KeyList>,
         links: watch::Receiver<Links>,
+        line: Line,
         retries: Arc<AtomicU64>,
     ) -> Option<Self> {
         let store = &context.store;
@@ -82,6 +86,7 @@ impl Feed {
             context,
             keys,
             links,
+            line,
             retries,
             plan,
             hearing: None,
@@ -112,12 +117,17 @@ impl Feed {
         }
     }
 
+    /// Where the primary is at present.
+    pub(super) fn link(&self) -> LineLink {
+        self.links.borrow().lines.get(&self.line).cloned().unwrap_or_default()
+    }
+
     /// The primary, once there is one. `None` when nobody needs it any more.
     async fn primary(&mut self) -> Option<NodeRef> {
         loop {
-            let at = self.links.borrow_and_update().primary_at.clone();
-            if let Some(addr) = at {
-                return Some(NodeRef { store: self.context.id, addr });
+            self.links.mark_unchanged();
+            if let Some((_, addr)) = self.link().primary {
+                return Some(NodeRef { store: self.context.id, line: self.line, addr });
             }
             self.links.changed().await.ok()?;
         }
@@ -125,7 +135,7 @@ impl Feed {
 
     pub(super) fn is_primary(&self, node: &NodeRef) -> bool {
         // One that is away is still the primary until there is another.
-        self.links.borrow().primary_at.as_ref().is_none_or(|at| *at == node.addr)
+        self.link().primary.is_none_or(|(_, at)| at == node.addr)
     }
 
     /// Why a feed that nobody asked for is left off there.
@@ -136,8 +146,8 @@ impl Feed {
         if self.plan.prefixes.iter().any(Vec::is_empty) {
             return Some("a pattern begins with a wildcard, so that all keys had to be told of");
         }
-        let links = self.links.borrow();
-        let may_evict = links.primary_at.is_some() && links.evicts != Some(false);
+        let link = self.link();
+        let may_evict = link.primary.is_some() && link.evicts != Some(false);
         may_evict.then_some("the server may evict keys, and a feed takes memory there")
     }
 

@@ -5,7 +5,7 @@ use crate::observe::{Mono, StoreId};
 
 fn origin() -> Origin {
     Origin {
-        node: NodeRef { store: StoreId(1), addr: "h:1".into() },
+        node: NodeRef { store: StoreId(1), line: Default::default(), addr: "h:1".into() },
         connection: 3,
         span: Span { sent: Mono(1), done: Mono(2) },
         time: Some(ServerTime(9)),

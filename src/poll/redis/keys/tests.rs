@@ -104,9 +104,9 @@ fn what_does_not_fit_is_counted_once_a_cycle() {
     }
     assert!(keys.offer(&[b"l:".as_slice(), &[b'x'; 5000]].concat()).is_none(), "a key too long");
     // `l:a2` was offered while there was room.
-    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 1), ("max_locks", 2)]);
-    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 0), ("max_locks", 0)]);
-    assert!(keys.cycle_done().is_empty(), "nothing new to tell");
+    assert_eq!(dropped(keys.cycle_done(true)), [("duplicate_name", 1), ("max_locks", 2)]);
+    assert_eq!(dropped(keys.cycle_done(true)), [("duplicate_name", 0), ("max_locks", 0)]);
+    assert!(keys.cycle_done(true).is_empty(), "nothing new to tell");
 }
 
 #[test]
@@ -127,10 +127,10 @@ fn a_second_key_of_one_name_is_a_duplicate_round_after_round() {
     assert_eq!(name(&keys.offer(b"job:1")), "1");
     assert!(keys.offer(b"job:1b").is_none());
     assert!(keys.offer(b"job:2").is_none());
-    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 1), ("max_locks", 1)]);
+    assert_eq!(dropped(keys.cycle_done(true)), [("duplicate_name", 1), ("max_locks", 1)]);
     assert!(keys.offer(b"job:1b").is_none());
     assert!(keys.offer(b"job:2").is_none());
-    assert!(keys.cycle_done().is_empty(), "nothing changed");
+    assert!(keys.cycle_done(true).is_empty(), "nothing changed");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_belongs_to_a_lock_is_no_lock_unless_somebody_names_it() {
     assert!(keys.offer(b"redisson_lock_queue:{a}").is_none());
     assert_eq!(name(&keys.offer(b"a")), "a");
     assert!(keys.offer(b"redisson_lock_timeout:{a}").is_none());
-    assert!(keys.cycle_done().is_empty(), "nothing is missed");
+    assert!(keys.cycle_done(true).is_empty(), "nothing is missed");
 }
 
 fn grouped(pattern: &str, max_locks: usize, top: usize) -> LockConfig {
@@ -162,11 +162,11 @@ fn watched(told: Option<Observation>) -> KeyWatched {
 fn a_key_is_new_in_the_store_if_a_whole_round_before_did_not_see_it() {
     let mut keys = keys(&[many("{0}", "*", None, 2)]);
     assert!(!watched(keys.offer(b"a")).has_appeared, "the first round");
-    keys.cycle_done();
+    keys.cycle_done(true);
     let b = watched(keys.offer(b"b"));
     assert!(b.has_appeared);
     assert!(keys.offer(b"c").is_none(), "full");
-    keys.cycle_done();
+    keys.cycle_done(true);
     keys.forget(b.key);
     assert!(!watched(keys.offer(b"c")).has_appeared, "it was left out before");
     keys.forget(keys.list()[0].id);
@@ -188,7 +188,7 @@ fn of_a_group_what_needs_a_look_stays_until_another_key_needs_the_room() {
     let gave_way = keys.take_gave_way();
     assert!(matches!(&gave_way[..], [Observation::KeyForgotten { key, .. }] if *key == b));
     assert!(keys.offer(b"h").is_none(), "nothing that has gone is left");
-    assert_eq!(dropped(keys.cycle_done()), [("duplicate_name", 0), ("max_locks", 1)]);
+    assert_eq!(dropped(keys.cycle_done(true)), [("duplicate_name", 0), ("max_locks", 1)]);
 }
 
 #[test]
@@ -218,11 +218,11 @@ fn what_is_no_lock_takes_no_locks_place_as_far_as_there_are_not_too_many() {
     assert!(keys.offer(b"f").is_none(), "two locks and two that are none");
     let full = keys.full.take();
     assert!(full.is_empty(), "not before the round is over: {full:?}");
-    keys.cycle_done();
+    keys.cycle_done(true);
     let full: Vec<_> = keys.full.take().into_iter().map(|f| (f.pattern, f.max_locks)).collect();
     assert_eq!(full, [("*".into(), 2)]);
     keys.offer(b"g");
-    keys.cycle_done();
+    keys.cycle_done(true);
     assert!(keys.full.take().is_empty(), "it was said");
 }
 
@@ -233,11 +233,11 @@ fn a_refused_key_that_no_scan_meets_any_more_has_gone() {
     keys.set_aside(a, Aside::Refused);
     keys.set_aside(b, Aside::Refused);
     keys.set_aside(c, Aside::Ownerless);
-    keys.cycle_done();
+    keys.cycle_done(true);
     let mut forgotten = Vec::new();
     for _ in 0..4 {
         keys.offer(b"b");
-        for told in keys.cycle_done() {
+        for told in keys.cycle_done(true) {
             let Observation::KeyForgotten { key, .. } = told else { panic!("{told:?}") };
             forgotten.push(key);
         }

@@ -15,17 +15,19 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::ability::Abilities;
+use super::ability::{Abilities, Ability, RETRY_REFUSED};
 use super::conn::Conn;
 use super::dial::parse_addr;
 use super::failure::Failure;
 use super::handshake;
+use super::messages::Request;
 use super::parts::PartReader;
 use super::store::StoreHandle;
+use crate::clock;
 use crate::config::Preset;
-use crate::observe::label;
 use crate::observe::node::FailReason;
 use crate::observe::source::{ListMember, SourceFailed};
+use crate::observe::{Mono, label};
 use walk::Budget;
 
 /// Longest time for one read of a registry.
@@ -36,6 +38,22 @@ pub struct ListReader {
     store: StoreHandle,
     link: Option<Link>,
     abilities: Abilities,
+    refused: Option<Refused>,
+}
+
+/// The server does not let us read a registry. Each refusal raises its error counters and fills its ACL log.
+struct Refused {
+    failure: Failure,
+    at: Mono,
+    /// How often somebody had asked to try again.
+    tries: u64,
+}
+
+impl Refused {
+    /// Whether it is left alone for now.
+    fn holds(&self, store: &StoreHandle) -> bool {
+        self.tries == store.retries() && clock::mono().since(self.at) < RETRY_REFUSED
+    }
 }
 
 /// A connection to the primary of this address.
@@ -48,7 +66,7 @@ struct Link {
 impl ListReader {
     /// Connects with the first read.
     pub fn new(store: StoreHandle) -> Self {
-        Self { store, link: None, abilities: Abilities::default() }
+        Self { store, link: None, abilities: Abilities::default(), refused: None }
     }
 
     /// Reads the whole registry on the primary.
@@ -70,6 +88,37 @@ impl ListReader {
     }
 
     async fn try_read(&mut self, preset: &Preset) -> Result<Names, Failure> {
+        if let Some(refused) = self.refused.as_ref().filter(|r| r.holds(&self.store)) {
+            let failure = refused.failure.clone();
+            self.tell(preset, Ability::Refused(refused.at));
+            return Err(failure);
+        }
+        let tries = self.store.retries();
+        let read = self.ask(preset).await;
+        let at = clock::mono();
+        match &read {
+            Ok(_) => {
+                self.refused = None;
+                self.tell(preset, Ability::Works);
+            }
+            // Without a connection nothing was asked.
+            Err(f) if f.reason == FailReason::Permission && self.link.is_some() => {
+                self.refused = Some(Refused { failure: f.clone(), at, tries });
+                self.tell(preset, Ability::Refused(at));
+            }
+            Err(_) => {}
+        }
+        read
+    }
+
+    /// Lets the store show whether the one command may be sent that nothing else needs.
+    fn tell(&self, preset: &Preset, ability: Ability) {
+        if let Preset::BullMq { .. } = preset {
+            self.store.tell(Request::Learned("client|list", ability));
+        }
+    }
+
+    async fn ask(&mut self, preset: &Preset) -> Result<Names, Failure> {
         self.store.tried().await;
         let addr = self
             .store

@@ -3,17 +3,24 @@
 use tracing::warn;
 
 use super::{Closed, Supervisor};
-use crate::observe::{KeyId, Observation};
+use crate::clock;
+use crate::observe::{KeyId, Line, Observation};
 
 impl Supervisor {
-    /// SCAN saw these keys; `is_last` if they are the last of a round.
-    pub(super) async fn found(&mut self, found: Vec<Vec<u8>>, is_last: bool) -> Result<(), Closed> {
+    /// SCAN saw these keys in a line; `is_last` if they are the last of a round there.
+    pub(super) async fn found(
+        &mut self,
+        line: Line,
+        found: Vec<Vec<u8>>,
+        is_last: bool,
+    ) -> Result<(), Closed> {
         let mut told: Vec<Observation> =
             found.iter().filter_map(|key| self.keys.offer(key)).collect();
         told.extend(self.keys.take_gave_way());
         self.tell_of_keys(told).await?;
-        if is_last {
-            let told = self.keys.cycle_done();
+        if is_last && self.rounds.end(line, self.primaries.keys().copied()) {
+            let is_whole = self.rounds.turn(&self.lines());
+            let told = self.keys.cycle_done(is_whole);
             self.tell_of_keys(told).await?;
             for full in self.keys.full.take() {
                 warn!(store = %self.context.store.name, pattern = %full.pattern,
@@ -24,9 +31,15 @@ impl Supervisor {
         Ok(())
     }
 
-    /// These were away for as long as they may be.
-    pub(super) async fn gone(&mut self, ids: Vec<KeyId>) -> Result<(), Closed> {
-        let told = ids.into_iter().filter_map(|id| self.keys.forget(id)).collect();
+    /// These were away from a line for as long as they may be. A key may lie in any line that has a primary.
+    pub(super) async fn gone(&mut self, line: Line, ids: Vec<KeyId>) -> Result<(), Closed> {
+        let (keys, settings) = (&mut self.keys, &self.context.settings);
+        let now = clock::mono();
+        let holders = || self.primaries.keys().copied();
+        let told = ids
+            .into_iter()
+            .filter_map(|id| keys.gone(id, line, holders(), settings, now))
+            .collect();
         self.tell_of_keys(told).await
     }
 

@@ -11,11 +11,12 @@ use crate::observe::Observation;
 use crate::observe::node::FailReason;
 use crate::observe::source::{ListMember, SourceFailed};
 use crate::poll::redis::registry::ListReader;
-use crate::poll::redis::{Settings, spawn};
+use crate::poll::redis::{Settings, StoreHandle, spawn};
 
 /// A reader of the server's registries, and the pollers' facts, which nobody needs.
 struct Bench {
     reader: ListReader,
+    handle: StoreHandle,
     _facts: mpsc::Receiver<Observation>,
 }
 
@@ -29,7 +30,7 @@ impl Bench {
         let settings =
             Settings { poll_interval: Duration::from_millis(50), retain: Duration::from_secs(60) };
         let handle = spawn(Arc::new(store), ID, settings, out);
-        Self { reader: ListReader::new(handle), _facts: facts }
+        Self { reader: ListReader::new(handle.clone()), handle, _facts: facts }
     }
 
     /// Reads as soon as the store is connected.
@@ -198,9 +199,15 @@ async fn what_is_wrong_or_too_large_is_a_failure_and_the_next_read_is_fine() {
     run(&["SADD", "small", "a"]);
     assert_eq!(bench.names(&members("small", MembersKind::Set, None)).await, ["a"]);
     run(&["ACL", "SETUSER", "default", "-sscan"]);
+    let failed = || server.commands().into_iter().find(|(name, ..)| name == "sscan").unwrap().2;
+    let before = failed();
     let refused = bench.read(&members("small", MembersKind::Set, None)).await.unwrap_err();
     assert_eq!(refused.reason, FailReason::Permission);
     run(&["ACL", "SETUSER", "default", "+@all"]);
+    let again = bench.read(&members("small", MembersKind::Set, None)).await.unwrap_err();
+    assert_eq!(again.detail, refused.detail, "not asked again before five minutes");
+    assert_eq!(failed(), before + 1);
+    bench.handle.retry_refused();
     assert_eq!(bench.names(&members("small", MembersKind::Set, None)).await, ["a"]);
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::config::{
     LockConfig, LockKeys, LockRules, NameTemplate, Password, RedisAddr, RedisUrl, Store, TlsFiles,
+    Topology,
 };
 
 fn rules() -> Arc<LockRules> {
@@ -36,6 +37,8 @@ pub fn store(port: u16, locks: Vec<LockConfig>) -> Store {
             tls: false,
             db: 0,
         },
+        topology: Topology::Standalone,
+        further_urls: Vec::new(),
         replicas: Vec::new(),
         username: None,
         password: Password::None,

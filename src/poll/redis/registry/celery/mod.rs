@@ -8,17 +8,17 @@ pub mod roster;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::ability::{Abilities, Ability, RETRY_REFUSED};
+use super::super::ability::{Abilities, Ability};
 use super::super::dial::parse_addr;
 use super::super::failure::Failure;
 use super::super::messages::Request;
 use super::super::store::StoreHandle;
 use super::super::subscription::{Message, Subscription};
-use super::Names;
+use super::{Names, Refused};
 use crate::clock;
+use crate::observe::Span;
 use crate::observe::node::FailReason;
 use crate::observe::source::{ListMember, SourceFailed};
-use crate::observe::{Mono, Span};
 use roster::Roster;
 
 /// Listens to the events of a broker's workers.
@@ -37,14 +37,6 @@ struct Link {
     /// The primary that it goes to.
     addr: Arc<str>,
     subscription: Subscription,
-}
-
-/// The server does not let us listen.
-struct Refused {
-    failure: Failure,
-    at: Mono,
-    /// How often somebody had asked to try again.
-    tries: u64,
 }
 
 /// What came of a read.
@@ -97,10 +89,7 @@ impl EventFeed {
     }
 
     async fn try_read(&mut self) -> Result<(Span, Heard), Failure> {
-        if let Some(refused) = &self.refused
-            && refused.tries == self.store.retries()
-            && clock::mono().since(refused.at) < RETRY_REFUSED
-        {
+        if let Some(refused) = self.refused.as_ref().filter(|r| r.holds(&self.store)) {
             let failure = refused.failure.clone();
             self.tell(Ability::Refused(refused.at));
             return Err(failure);

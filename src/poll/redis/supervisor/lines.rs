@@ -1,0 +1,110 @@
+//! The lines of a store: which node begins each, and which node is its primary.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tracing::info;
+
+use super::{FORGOTTEN_AFTER, Node, Rank, Supervisor};
+use crate::clock;
+use crate::config::{RedisAddr, Store, Topology};
+use crate::observe::Line;
+use crate::poll::redis::links::{LineLink, Links};
+
+/// Where each line begins.
+pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
+    match store.topology {
+        // Behind sentinels, what they name begins it.
+        Topology::Sentinel(_) => Vec::new(),
+        Topology::Standalone => vec![(Line::default(), store.url.addr.clone())],
+    }
+}
+
+impl Supervisor {
+    /// Lines of which a node is known.
+    pub(super) fn lines(&self) -> BTreeSet<Line> {
+        self.nodes.values().map(|n| n.line).collect()
+    }
+
+    fn of(&self, line: Line) -> impl Iterator<Item = (&Arc<str>, &Node)> {
+        self.nodes.iter().filter(move |(_, n)| n.line == line)
+    }
+
+    /// Lets nodes go that nobody announces any more. Not while no primary of their line could announce them, and never a
+    /// primary: in a failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
+    pub(super) fn drop_forgotten(&mut self) {
+        let now = clock::mono();
+        let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
+        let are_named = self.sentinels_verdict().is_some();
+        let is_out = |a: &Arc<str>, n: &Node| match are_named {
+            true => self.primaries.get(&n.line) != Some(a),
+            false => !n.is_master() && self.has_other_master(a, n.line),
+        };
+        let forgotten: Vec<Arc<str>> = self
+            .nodes
+            .iter()
+            .filter(|(_, n)| n.rank >= Rank::Named && now.since(n.announced) > patience)
+            .filter(|(a, n)| is_out(a, n))
+            .map(|(a, _)| a.clone())
+            .collect();
+        for addr in forgotten {
+            info!(store = %self.context.store.name, node = %addr, "not announced any more");
+            self.remove(&addr);
+        }
+        self.choose_primaries();
+    }
+
+    fn has_other_master(&self, addr: &Arc<str>, line: Line) -> bool {
+        self.of(line).any(|(a, n)| a != addr && n.is_master())
+    }
+
+    /// Says of each line who is its primary, to its nodes and to those who ask them.
+    pub(super) fn choose_primaries(&mut self) {
+        let mut lines = self.lines();
+        if lines.is_empty() {
+            // There is a line before its servers are known.
+            lines.insert(Line::default());
+        }
+        self.primaries = lines
+            .iter()
+            .filter_map(|line| self.primary_of(*line).map(|primary| (*line, primary)))
+            .collect();
+        for (addr, node) in &self.nodes {
+            let is_primary = self.primaries.get(&node.line) == Some(addr);
+            node.scans.store(is_primary, Ordering::Relaxed);
+        }
+        let links = Links {
+            lines: lines.into_iter().map(|line| (line, self.link(line))).collect(),
+            all: {
+                let nodes = self.nodes.values().map(|n| n.requests.clone());
+                nodes.chain(self.sentinels.queues()).collect()
+            },
+        };
+        self.links.send_replace(links);
+    }
+
+    /// The primary stays who it was while it says so: an old one that comes back does not take over by that.
+    fn primary_of(&self, line: Line) -> Option<Arc<str>> {
+        let is_master = |a: &&Arc<str>| self.nodes.get(*a).is_some_and(Node::is_master);
+        let stays = self.primaries.get(&line).filter(is_master);
+        if let Some(verdict) = self.sentinels_verdict() {
+            return self.primary_by(&verdict, stays.cloned());
+        }
+        let first = || {
+            let masters = self.of(line).filter(|(_, n)| n.is_master());
+            masters.min_by_key(|(_, n)| n.rank).map(|(a, _)| a)
+        };
+        stays.or_else(first).cloned()
+    }
+
+    fn link(&self, line: Line) -> LineLink {
+        let primary = self.primaries.get(&line);
+        let evicts = primary.and_then(|a| self.nodes.get(a)?.seen.as_ref()?.evicts);
+        let primary =
+            primary.and_then(|a| self.nodes.get(a).map(|n| (n.requests.clone(), a.clone())));
+        let first = self.of(line).min_by_key(|(_, n)| n.rank);
+        let why = first.map_or_else(|| self.sentinels.why(), |(_, n)| n.why);
+        LineLink { primary, evicts, why }
+    }
+}
