@@ -11,6 +11,7 @@ pub mod clocks;
 pub mod counter;
 pub mod cpu;
 pub mod ends;
+pub mod feed;
 pub mod fencing;
 pub mod fresh;
 pub mod groups;

@@ -117,6 +117,11 @@ impl NodeFacts {
         let major = self.version.split('.').next().and_then(|n| n.parse::<u32>().ok());
         self.flavor != "redis" || major.is_some_and(|major| major >= 7)
     }
+
+    /// Whether its memory limit and policy let it evict keys; `None` where it does not show them.
+    pub fn evicts_locks(&self) -> Option<bool> {
+        Some(self.maxmemory? > 0 && self.maxmemory_policy.as_deref()? != "noeviction")
+    }
 }
 
 /// Why a node could not be used; the text goes to the log, the reason to a label.

@@ -280,6 +280,13 @@ fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
         return Vec::new();
     }
     let has_several = state.stores.get(&lock.store).is_some_and(|s| s.nodes.len() > 1);
+    let line = state.stores.get(&lock.store).and_then(|s| s.lines.get(&lock.line));
+    let hears = line.is_some_and(|l| l.hears_overwrites());
     let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
-    kinds.filter(|(kind, n)| *kind != ContentionKind::Primaries || has_several || *n > 0).collect()
+    let can_be_judged = |kind| match kind {
+        ContentionKind::Primaries => has_several,
+        ContentionKind::Overwrite => hears,
+        ContentionKind::Lost => true,
+    };
+    kinds.filter(|(kind, n)| can_be_judged(*kind) || *n > 0).collect()
 }

@@ -4,6 +4,7 @@
 mod build;
 mod clock;
 mod coverage;
+mod event_coverage;
 mod group;
 mod hint;
 mod holder;

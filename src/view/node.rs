@@ -30,6 +30,8 @@ pub struct NodeView {
     pub restarts: u64,
     /// Comparisons of a lock with a replica that were tried and those not decided in time; on replicas only.
     pub confirmations: Option<(u64, u64)>,
+    /// Seconds in which an event feed there heard nothing; `None` where there never was one.
+    pub event_gap_seconds: Option<f64>,
     /// Server clock steps seen: forward, backward.
     pub clock_steps: (u64, u64),
     /// The last step in seconds.
@@ -98,6 +100,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
         permissions: node.facts.as_ref().map(|f| f.permissions.clone()).unwrap_or_default(),
         restarts: node.restarts,
         confirmations: is_replica.then_some(node.confirmations),
+        event_gap_seconds: node.event_gap,
         clock_steps: (node.clock.forward, node.clock.backward),
         clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),
         facts: facts.map(|f| {
@@ -121,7 +124,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
                 connected_replicas: f.connected_replicas.filter(|_| is_master),
                 min_replicas_to_write: f.min_replicas_to_write.filter(|_| is_master),
                 durable: f.aof,
-                evicts_locks: evicts_locks(f.maxmemory, f.maxmemory_policy.as_deref()),
+                evicts_locks: f.evicts_locks(),
                 rtt_seconds: node.clock.rtt().map(|r| r.as_secs_f64()),
                 clock_offset: node.clock.interval_at(now).map(|offset| {
                     // Kept against the observer's monotonic clock; wall minus monotonic makes it this host's.
@@ -141,8 +144,4 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
             }
         }),
     }
-}
-
-fn evicts_locks(maxmemory: Option<u64>, policy: Option<&str>) -> Option<bool> {
-    Some(maxmemory? > 0 && policy? != "noeviction")
 }

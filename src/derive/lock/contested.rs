@@ -71,9 +71,11 @@ fn is_back(lost: (&Token, Option<&Arc<str>>), now: (&Token, Option<&Arc<str>>)) 
 
 /// Whether the server took the lock from its owner, which may not know.
 pub fn was_taken(claim: &Claim, evidence: Evidence, cut: Cut) -> bool {
-    claim.is_seen_twice
+    (claim.is_seen_twice || evidence == Evidence::Overwritten)
         && match evidence {
             Evidence::Flushed | Evidence::Evicted | Evidence::ClockStep => true,
+            // The proof lies between two reads, each of which shows another owner.
+            Evidence::Overwritten => true,
             // The new primary has all up to there: an acquire that it knew of was let go of by its owner, or overwritten.
             Evidence::Failover => match cut {
                 Cut::At(kept) => claim.acquired_after.is_some_and(|after| after >= kept),
@@ -98,6 +100,8 @@ pub struct Contested {
     lost: Vec<Lost>,
     /// An event is shown until then.
     shown_until: Option<Mono>,
+    /// What the last of them was.
+    last: Option<ContentionKind>,
     /// Events, in the order of `ContentionKind::ALL`.
     pub events: [u64; ContentionKind::ALL.len()],
 }
@@ -109,8 +113,9 @@ impl Contested {
         }
     }
 
-    fn proven(&mut self, at: Mono, until: Mono) {
-        self.count(ContentionKind::Lost);
+    fn proven(&mut self, kind: ContentionKind, at: Mono, until: Mono) {
+        self.count(kind);
+        self.last = Some(kind);
         let until = until.max(at.plus(LEAST_SHOWN));
         self.shown_until = Some(self.shown_until.map_or(until, |u| u.max(until)));
     }
@@ -120,7 +125,7 @@ impl Contested {
         self.lost.retain(|l| at < l.until && !is_back((&l.token, l.worker.as_ref()), now));
         let lost = std::mem::take(&mut self.lost);
         if let Some(until) = lost.iter().map(|l| l.until).max() {
-            self.proven(at, until);
+            self.proven(ContentionKind::Lost, at, until);
         }
     }
 }
@@ -132,6 +137,12 @@ impl Lock {
             && !matches!(self.phase, Phase::Shared(_))
             && !self.value.as_ref().is_some_and(|v| is_shared(v))
             && self.rules.limit.is_none()
+    }
+
+    /// Whether the owner may have been written over in the read of that instant.
+    pub fn may_have_been_overwritten(&self, at: Mono) -> bool {
+        let last = self.pending.last().filter(|end| end.gone.span.done == at);
+        last.is_some_and(PendingEnd::may_be_overwritten)
     }
 
     /// Another owner was found; ends that wait for their evidence are told.
@@ -154,8 +165,13 @@ impl Lock {
         if !self.is_exclusive() || !was_taken(&end.claim, evidence, after.cut) {
             return;
         }
-        if end.claim.is_succeeded {
-            self.contested.proven(end.gone.span.done, until);
+        if evidence == Evidence::Overwritten {
+            // The same worker's other token contends with nobody.
+            if end.claim.is_succeeded {
+                self.contested.proven(ContentionKind::Overwrite, end.gone.span.done, until);
+            }
+        } else if end.claim.is_succeeded {
+            self.contested.proven(ContentionKind::Lost, end.gone.span.done, until);
         } else {
             if self.contested.lost.len() >= MOST_LOST {
                 self.contested.lost.remove(0);
@@ -195,8 +211,12 @@ impl Lock {
         let rival = self.rivals.iter().find(|r| r.is_shown(now, c.poll)).map(|r| r.addr.clone());
         let is_lost = self.contested.shown_until.is_some_and(|until| now < until);
         let value = self.is_exclusive().then_some(rival.is_some() || is_lost);
+        let last = self.contested.last;
         let detail = || match rival {
             Some(addr) => format!("{addr} says master too and grants it to another owner"),
+            None if last == Some(ContentionKind::Overwrite) => {
+                "another owner wrote over it before the first one's lease was over".into()
+            }
             None => {
                 "the server lost it, and another owner got it before the first one's lease was over"
                     .into()

@@ -11,6 +11,7 @@ mod counts;
 mod creep;
 mod crowd;
 mod cut;
+mod deeds;
 mod end;
 mod expected;
 mod holder;
@@ -58,6 +59,7 @@ pub use context::ReadContext;
 pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
+pub use deeds::{Deeds, Told};
 pub use holder::Judged;
 pub use judge::held_of;
 pub use phase::{Phase, Transition};
@@ -118,6 +120,8 @@ pub struct Lock {
     pub(super) rivals: Vec<rival::Rival>,
     /// Two owners at once.
     pub contested: Contested,
+    /// What was done to its key.
+    pub deeds: Deeds,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
     /// Whether a replica has what it shows; `None` while free.
@@ -179,6 +183,7 @@ impl Lock {
             replicas: Vec::new(),
             rivals: Vec::new(),
             contested: Contested::default(),
+            deeds: Deeds::default(),
             sights: [None, None],
             unreplicated: None,
             look: None,

@@ -6,12 +6,13 @@ use std::time::Duration;
 use super::Store;
 use super::line::LineState;
 use crate::config::LockRules;
-use crate::derive::ends::After;
+use crate::derive::ends::{After, PendingEnd};
+use crate::derive::lock::{Lock, Told};
 use crate::derive::node::Node;
 use crate::derive::tenure::Marks;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
-use crate::observe::{Line, NodeFacts};
+use crate::observe::{KeyId, Line, NodeFacts};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
@@ -46,16 +47,43 @@ impl Store {
     }
 
     pub(super) fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
+        self.settle_some(facts, None, fx);
+    }
+
+    /// Settles the ends of these locks, or of all; gives which ended how.
+    pub(super) fn settle_some(
+        &mut self,
+        facts: &NodeFacts,
+        keys: Option<&[KeyId]>,
+        fx: &mut Effects,
+    ) -> Vec<(KeyId, Evidence)> {
+        let mut ended = Vec::new();
         // Whether the server's clock was stepped or we stood still is known within two polls.
         if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
-            return;
+            return ended;
         }
         let line = facts.node.line;
         let cut = self.lines.get(&line).map(|l| l.succession.cut).unwrap_or_default();
         let after = After { flushes: facts.flushes, evicted: facts.evicted_keys, cut };
-        let locks = self.locks.values_mut().filter(|l| l.line == line);
-        for lock in locks.filter(|l| !l.pending.is_empty()) {
-            for (evidence, end) in lock.settle_ends(facts.span.sent, after, facts.time, fx) {
+        let due: Vec<KeyId> = match keys {
+            Some(keys) => keys.to_vec(),
+            None => {
+                let waits = self.locks.iter().filter(|(_, l)| !l.pending.is_empty());
+                waits.map(|(key, _)| *key).collect()
+            }
+        };
+        for key in due {
+            let Some(mut lock) = self.locks.remove(&key) else { continue };
+            if lock.line != line {
+                self.locks.insert(key, lock);
+                continue;
+            }
+            let hearing = self.lines.get(&line).and_then(LineState::hearing);
+            let told = |lock: &Lock, end: &PendingEnd| {
+                hearing.map_or(Told::Nothing, |hearing| hearing.told(lock, end))
+            };
+            let settled = lock.settle_ends(facts.span.sent, after, facts.time, told, fx);
+            for (evidence, end) in settled {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
                     *n += 1;
                 }
@@ -67,8 +95,11 @@ impl Store {
                     }
                     pool.leases.learn(end.largest);
                 }
+                ended.push((key, evidence));
             }
+            self.locks.insert(key, lock);
         }
+        ended
     }
 }
 

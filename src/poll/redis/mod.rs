@@ -15,6 +15,7 @@
 
 mod ability;
 mod after;
+mod agenda;
 mod asides;
 mod asked;
 mod away;

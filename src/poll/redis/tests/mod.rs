@@ -12,6 +12,6 @@ mod parts;
 mod reading;
 mod registry;
 mod sentinels;
-mod stores;
+pub(super) mod stores;
 mod support;
 mod wire;
