@@ -23,6 +23,7 @@ mod deploy_kubernetes;
 mod deploy_sandbox;
 mod deploy_systemd;
 mod documents;
+mod evicted;
 mod failover;
 mod false_alarms;
 mod fencing;
