@@ -24,6 +24,7 @@ mod deploy_sandbox;
 mod deploy_systemd;
 mod documents;
 mod events;
+mod evicted;
 mod failover;
 mod false_alarms;
 mod fencing;
