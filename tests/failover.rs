@@ -73,6 +73,11 @@ pub fn contested(exporter: &mut Exporter, lock: &str, kind: &str) {
     assert_eq!(exporter.metrics().sum("dlock_contention_events_total", &[]), 1.0);
 }
 
+/// For how long what the lock shows has been on no replica.
+fn unreplicated(m: &Metrics, lock: &str) -> Option<f64> {
+    m.value("dlock_lock_unreplicated_seconds", &[("lock", lock)])
+}
+
 fn held_seconds(exporter: &Exporter) -> f64 {
     let m = exporter.metrics();
     m.value("dlock_lock_held_seconds", &[("lock", "kept")]).expect("it is held")
@@ -95,6 +100,10 @@ fn a_replica_is_promoted_after_its_primary_died() {
         // Seen once is not enough.
         m.value("dlock_lock_held_seconds", &[("lock", "lost")]) > Some(POLL.as_secs_f64() * 4.0)
     });
+    exporter.wait_for("dlock_lock_unreplicated_seconds of lost", SOON, |m| {
+        unreplicated(m, "lost") > Some(POLL.as_secs_f64() * 3.0)
+    });
+    assert_eq!(unreplicated(&exporter.metrics(), "kept"), Some(0.0), "the replica has it");
     let held = held_seconds(&exporter);
     beating.stop();
     primary.kill();
@@ -169,16 +178,50 @@ fn an_old_primary_that_wakes_up_is_a_second_one() {
     let m = exporter.metrics();
     assert!(m.is("dlock_contested", &[("lock", "kept")], 0.0));
     assert!(m.sum("dlock_store_failover_lost_bytes_total", &[]) > 0.0);
+    let alone = |m: &Metrics| unreplicated(m, "kept") > Some(POLL.as_secs_f64() * 3.0);
+    assert!(alone(&m), "the new primary has no replica");
     let port = replica.address().port().to_string();
     primary.cmd(&["REPLICAOF", "127.0.0.1", &port]);
     exporter.wait_for("dlock_store_primaries 1: dlock_store dlock_replica", SOON, |m| {
         m.is("dlock_store_primaries", &[], 1.0)
             && has_role(m, &primary, "replica")
             && diverged(m, "kept") == Some(0.0)
+            && unreplicated(m, "kept") == Some(0.0)
             && m.is("dlock_contested", &[("lock", "lost")], 0.0)
     });
     let m = exporter.metrics();
     assert_eq!(m.sum("dlock_contention_events_total", &[]), 1.0);
     assert_eq!(m.sum("dlock_store_lease_ends_total", &[]), 0.0);
+    steady.finish();
+}
+
+#[test]
+fn a_planned_failover_loses_nothing() {
+    let (primary, replica, mut exporter, _beating) = before_failover();
+    let steady = Steady::watch(&exporter);
+    let held = held_seconds(&exporter);
+    let (host, port) = (replica.address().ip().to_string(), replica.address().port().to_string());
+    primary.cmd(&["FAILOVER", "TO", &host, &port]);
+    let _beats = beats(&replica);
+    exporter.wait_for("dlock_store_failovers_total: dlock_store dlock_holder", SOON, |m| {
+        m.is("dlock_store_failovers_total", &[], 1.0)
+            && has_role(m, &replica, "master")
+            && has_role(m, &primary, "replica")
+            && m.is("dlock_store_primaries", &[], 1.0)
+            && diverged(m, "kept") == Some(0.0)
+            && unreplicated(m, "kept") == Some(0.0)
+    });
+    // What is taken there is on the old primary at once.
+    replica.cmd(&["SET", "lock:lost", "lost-1:x", "PX", FOR_LONG]);
+    exporter.wait_for("dlock_lock_held of lost", SOON, |m| {
+        m.is("dlock_lock_held", &[("lock", "lost")], 1.0) && unreplicated(m, "lost") == Some(0.0)
+    });
+    exporter.never("a lock lost", POLL * 4, move |m| {
+        m.sum("dlock_store_lease_ends_total", &[]) > 0.0
+            || m.sum("dlock_store_failover_lost_bytes_total", &[]) > 0.0
+            || m.sum("dlock_contention_events_total", &[]) > 0.0
+            || m.value("dlock_lock_held_seconds", &[("lock", "kept")]) < Some(held)
+            || raised(m).is_some()
+    });
     steady.finish();
 }

@@ -201,6 +201,8 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
             && has_role(m, &foreign, "master")
             && has_role(m, &follower, "replica")
     });
+    let told = format!("{} names {}", last.address(), foreign.address());
+    wait_until("who names whom is told", SOON, || exporter.log().contains(&told).then_some(()));
     exporter.never("the foreign server judged", POLL * 4, |m| {
         !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
             || !m.is("dlock_store_failovers_total", &[], 1.0)

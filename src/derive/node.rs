@@ -24,6 +24,8 @@ pub struct Node {
     pub role: Role,
     /// Its last facts.
     pub facts: Option<NodeFacts>,
+    /// Its replication offset, and when it stated it.
+    pub offset: Option<(u64, Mono)>,
     /// Its clock.
     pub clock: NodeClock,
     /// Run id changes.
@@ -67,6 +69,7 @@ impl Node {
             connection: None,
             role: Role::Unknown,
             facts: None,
+            offset: None,
             clock: NodeClock::default(),
             restarts: 0,
             unsafe_until: None,
@@ -112,6 +115,8 @@ impl Node {
         if let Some(time) = facts.time {
             self.clock.observe(time, facts.span);
         }
+        // `ROLE` has no offset while the link is down, `INFO` has.
+        self.offset = facts.offset.map(|offset| (offset, facts.span.done)).or(self.offset);
         self.facts = Some(facts.clone());
         changed
     }

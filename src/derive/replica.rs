@@ -41,7 +41,8 @@ pub struct Sight {
 pub type Held = Option<(Option<Token>, Expiry)>;
 
 impl Sight {
-    fn agrees(&self, other: &Sight) -> bool {
+    /// Whether both show the same owner and E.
+    pub(in crate::derive) fn agrees(&self, other: &Sight) -> bool {
         match (&self.held, &other.held) {
             (None, None) => true,
             (Some((a, ea)), Some((b, eb))) => a == b && same_expiry(*ea, *eb),

@@ -41,6 +41,8 @@ pub struct Store {
     pub nodes: BTreeMap<Arc<str>, Node>,
     /// Its lines: a primary with its replicas each.
     pub lines: BTreeMap<Line, LineState>,
+    /// Failovers and lost bytes of lines that are no more.
+    past: (u64, u64),
     /// Breaks in the records of all lines.
     breaks: u64,
     /// What sentinels say of its primary.
@@ -74,6 +76,7 @@ impl Store {
             name,
             nodes: BTreeMap::new(),
             lines: BTreeMap::new(),
+            past: (0, 0),
             sentinels: Sentinels::default(),
             breaks: 0,
             lease_ends: [0; Evidence::ALL.len()],
@@ -108,6 +111,7 @@ impl Store {
         let node = self.node(&batch.node);
         let reconnected = node.answered(batch.connection, batch.role, batch.span);
         node.clock.observe(batch.time, batch.span);
+        node.offset = batch.offset.map(|offset| (offset, batch.span.done)).or(node.offset);
         self.follow_primary(&batch.node, batch.role, reconnected, fx);
         if self.leads(&batch.node) {
             let line = self.lines.entry(batch.node.line).or_default();
@@ -115,8 +119,8 @@ impl Store {
             self.read_locks(batch, rules, workers, fx);
         } else if batch.role == Role::Master {
             self.read_rival(batch);
-        } else if let Role::Replica { linked: true } = batch.role {
-            self.read_replica(batch);
+        } else if let Role::Replica { linked } = batch.role {
+            self.read_replica(batch, linked);
         }
     }
 
@@ -141,6 +145,10 @@ impl Store {
         workers: &mut Workers,
         fx: &mut Effects,
     ) {
+        let replicated = self.replicated(batch.node.line, batch.span.done, stalls.poll);
+        if replicated.flatten().is_some() {
+            self.lines.entry(batch.node.line).or_default().is_replicated = true;
+        }
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
         let Some(line) = self.lines.get(&batch.node.line) else { return };
         let marks = marks(node, line);
@@ -152,7 +160,9 @@ impl Store {
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
             let Some(lock) = self.locks.get_mut(key) else { continue };
-            lock.line = batch.node.line;
+            if lock.line != batch.node.line && !lock.moves(batch, read, marks, fx) {
+                continue;
+            }
             let (poll, clock) = (stalls.poll, &node.clock);
             let whole;
             let (found, seen) = match &mut lock.spread {
@@ -167,7 +177,8 @@ impl Store {
             };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let owners = &self.owners;
-            let c = ReadContext { seen, offset: batch.offset, clock, poll, pool, stalls, owners };
+            let offset = batch.offset;
+            let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
             lock.count_votes(seen.span.done, fx);
@@ -196,7 +207,8 @@ impl Store {
         let seen = Seen { span: read.span, time: read.time, marks };
         let pool = self.pools.get(&pool_of(&lock.rules));
         let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
-        let c = ReadContext { seen, offset: None, clock, poll, pool, stalls, owners };
+        let (offset, replicated) = (None, None);
+        let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
         lock.told_beside(read, &c, workers, fx);
     }
 
@@ -255,11 +267,10 @@ impl Store {
         true
     }
 
-    /// When the last sweep over the primary ended, of the line for which that is longest ago; `None` while a line was not
-    /// swept yet.
+    /// When the last sweep over a primary ended. A line that is not swept any more costs its own locks, each of which says
+    /// itself when it was read.
     pub fn swept_at(&self) -> Option<Mono> {
-        let ends = self.lines.values().map(|l| Some(l.swept.as_ref()?.span.done));
-        ends.min_by_key(|end| *end).flatten()
+        self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done)).max()
     }
 
     fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {

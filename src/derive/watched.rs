@@ -94,6 +94,7 @@ impl Store {
     pub(super) fn drop_silent_nodes(&mut self, poll: Duration, now: Mono) {
         let patience = (poll * 20).max(LEAST_PATIENCE);
         self.nodes.retain(|_, n| n.heard.is_some_and(|at| now.since(at) <= patience));
+        self.drop_empty_lines();
     }
 
     /// Once the first sweep under a new id ended, a key of the config that was not announced again is no longer

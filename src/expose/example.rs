@@ -214,6 +214,7 @@ fn orders_lock() -> LockView {
         renewal_minus_heartbeat_seconds: Some(30.0),
         overrun_seconds: Some(4.0),
         typical_hold_seconds: Some(100.0),
+        unreplicated_seconds: Some(0.5),
         divergences: vec![("10.0.0.6:6379".into(), DivergenceKind::ExpiredByClock)],
         coverage_lost: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],

@@ -92,9 +92,17 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     sorted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     let mut locks: Vec<LockView> = sorted.iter().map(|l| lock_view(state, l, now)).collect();
     let groups = group::groups(state, store, &sorted, &mut locks, now);
-    // Of a fresh store: its locks were read one after the other, so that the first may just have become too old.
-    let held = locks.iter().filter(|l| l.held == Some(true)).count() as u64;
-    let free = locks.iter().filter(|l| l.held == Some(false)).count() as u64;
+    // Of a line that is read: its locks were read one after the other, so that the first may just have become too old.
+    let is_read = |l: &Lock| {
+        let swept = store.lines.get(&l.line).and_then(|line| line.swept.as_ref());
+        is_fresh(swept.map(|s| s.span.done), now, poll)
+    };
+    let count = |held: bool| {
+        let both = locks.iter().zip(&sorted);
+        both.filter(|(view, lock)| view.held == Some(held) && is_read(lock)).count() as u64
+    };
+    let (held, free) = (count(true), count(false));
+    let (failovers, failover_lost_bytes) = store.failovers();
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept_at(), now, poll),
@@ -115,8 +123,8 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
             .disagree
             .filter(|(_, at)| is_fresh(Some(*at), now, poll))
             .map(|(disagree, _)| disagree),
-        failovers: store.lines.values().map(|l| l.failovers).sum(),
-        failover_lost_bytes: store.lines.values().map(|l| l.succession.lost_bytes).sum(),
+        failovers,
+        failover_lost_bytes,
         lease_ends: Evidence::ALL.iter().copied().zip(store.lease_ends).collect(),
         held,
         free,

@@ -139,10 +139,13 @@ fn has_replica(state: &State, lock: &Lock) -> bool {
 /// Why a lock's store does not tell: it refuses us, or it does not answer.
 fn store_reason(state: &State, lock: &Lock) -> BlindReason {
     let Some(store) = state.stores.get(&lock.store) else { return BlindReason::Unreachable };
-    // Locks are read on the primary; while there is none, any node's answer is better than nothing.
+    // Locks are read on the primary; while there is none, the answer of any node of its line is better than nothing.
     let failure = match store.primary(lock.line) {
         Some(primary) => primary.failure.as_ref(),
-        None => store.nodes.values().find_map(|n| n.failure.as_ref()),
+        None => {
+            let mut of_line = store.nodes.values().filter(|n| n.line == lock.line);
+            of_line.find_map(|n| n.failure.as_ref())
+        }
     };
     failure.map_or(BlindReason::Unreachable, |f| source_reason(f.reason))
 }

@@ -8,7 +8,7 @@ use super::{LockView, coverage, hint, resources};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
-use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
+use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase, Unreplicated};
 use crate::derive::node::Node;
 use crate::derive::{ContentionKind, Evidence, Liveness, Signal, State};
 use crate::observe::{Expiry, Mono, Role, ServerTime};
@@ -141,6 +141,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             .reduce(f64::max),
         overrun_seconds: lock.overrun,
         typical_hold_seconds: lock.holds.typical(),
+        unreplicated_seconds: unreplicated(state, lock).map(|u| u.seconds(now)),
         divergences: {
             let mut list: Vec<_> =
                 lock.divergences(now, poll).map(|(a, k)| (a.clone(), k)).collect();
@@ -190,10 +191,20 @@ fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView
         liveness: None,
         lost_seconds: None,
         renewal_minus_heartbeat_seconds: None,
+        unreplicated_seconds: None,
         divergences: Vec::new(),
         beat_age_seconds: None,
         ..view
     }
+}
+
+/// Whether a replica has what a held lock shows, if its line was seen to have any. The keys of a lock that is spread over
+/// several are not followed one by one.
+fn unreplicated(state: &State, lock: &Lock) -> Option<Unreplicated> {
+    let is_held = matches!(lock.phase, Phase::Held(_) | Phase::Shared(_));
+    let line = || state.stores.get(&lock.store)?.lines.get(&lock.line);
+    let is_replicated = || line().is_some_and(|l| l.is_replicated);
+    lock.unreplicated.filter(|_| is_held && lock.spread.is_none() && is_replicated())
 }
 
 /// What each replica's own clock would leave of the lease if it took over now, and by how much earlier it would end there

@@ -261,6 +261,8 @@ pub struct LockView {
     pub overrun_seconds: Option<f64>,
     /// 99th percentile of ended holds.
     pub typical_hold_seconds: Option<f64>,
+    /// How long what it shows has been on no replica.
+    pub unreplicated_seconds: Option<f64>,
     /// Replicas that differ now.
     pub divergences: Vec<(Arc<str>, DivergenceKind)>,
     /// What is configured and cannot be judged now.

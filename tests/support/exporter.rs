@@ -2,7 +2,7 @@
 //! the library.
 
 use std::fs::Permissions;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::redis_server::PASSWORD;
-use super::{Answer, Group, Metrics, Sampler, free_port, request, wait_until};
+use super::{Answer, Group, Metrics, Place, Sampler, free_port, request, wait_until};
 
 /// A copy of a program that can be run. A descriptor that is open for writing while another thread forks is the child's
 /// too until it runs something else, and the copy is busy for as long: `cp` has it written by a process that nobody forks.
@@ -28,6 +28,7 @@ pub struct ExporterSetup {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     wrapper: Vec<String>,
+    host: Option<Ipv4Addr>,
 }
 
 impl ExporterSetup {
@@ -49,6 +50,12 @@ impl ExporterSetup {
         self
     }
 
+    /// Starts it at a place of its own on the network; it listens where only this machine reaches it.
+    pub fn at(mut self, place: &Place) -> Self {
+        (self.wrapper, self.host) = (place.words(), Some(place.aside));
+        self
+    }
+
     /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
@@ -65,7 +72,7 @@ impl ExporterSetup {
         super::take_share();
         let dir = TempDir::new().expect("a temporary directory can be made");
         let config = dir.path().join("dlock.yml");
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let address = SocketAddr::from((self.host.unwrap_or(Ipv4Addr::LOCALHOST), free_port()));
         let mut command = match self.wrapper.split_first() {
             None => Command::new(env!("CARGO_BIN_EXE_dlock_exporter")),
             Some((program, words)) => {

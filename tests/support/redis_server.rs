@@ -2,14 +2,14 @@
 //! has the user `dlock`, made by the very line that the README publishes, so that what the exporter does under test is
 //! what it may do in production.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Group, SteppedClock, free_port, repository, wait_until};
+use super::{Group, Place, SteppedClock, free_port, repository, wait_until};
 
 /// The password of the user `dlock` of every test server.
 pub const PASSWORD: &str = "watch-only";
@@ -59,13 +59,20 @@ impl Flavor {
     }
 }
 
+fn is_free(port: u16) -> bool {
+    std::net::TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
 /// How to start a server.
 #[derive(Default)]
 pub struct RedisSetup {
     flavor: Flavor,
     arguments: Vec<String>,
     acl: Vec<String>,
+    grants: String,
+    is_cluster: bool,
     environment: Vec<(String, String)>,
+    place: Option<(Ipv4Addr, Vec<String>)>,
 }
 
 impl RedisSetup {
@@ -83,8 +90,8 @@ impl RedisSetup {
 
     /// Makes it a replica.
     pub fn replica_of(self, primary: &RedisServer) -> Self {
-        let port = primary.port.to_string();
-        self.arguments(&["--replicaof", "127.0.0.1", &port])
+        let (host, port) = (primary.host.to_string(), primary.port.to_string());
+        self.arguments(&["--replicaof", &host, &port])
     }
 
     /// Adds a line to its ACL file, `user NAME ...`; a later line of a user replaces an earlier one.
@@ -93,19 +100,41 @@ impl RedisSetup {
         self
     }
 
+    /// Grants the user `dlock` more than the README's line does.
+    pub fn grant(mut self, rules: &str) -> Self {
+        self.grants = format!(" {rules}");
+        self
+    }
+
+    /// Makes it a node of a cluster; it leaves room for the port of the cluster's bus, 10,000 further on.
+    pub fn cluster(mut self) -> Self {
+        self.is_cluster = true;
+        self.arguments(&["--cluster-enabled", "yes"])
+    }
+
     /// Lets it go by a clock of the test.
     pub fn clock(mut self, clock: &SteppedClock) -> Self {
         self.environment.extend(clock.environment());
         self
     }
 
+    /// Starts it at a place of its own on the network.
+    pub fn at(mut self, place: &Place) -> Self {
+        self.place = Some((place.host, place.words()));
+        self.arguments(&["--protected-mode", "no"])
+    }
+
     /// Starts it and waits until it answers.
     pub fn start(self) -> RedisServer {
         let dir = TempDir::new().expect("a temporary directory can be made");
-        let port = free_port();
+        let has_room =
+            |port: &u16| !self.is_cluster || port.checked_add(10_000).is_some_and(is_free);
+        let ports = std::iter::repeat_with(free_port);
+        let port = ports.take(1000).find(has_room).expect("a port with room for the bus");
+        let line = self.flavor.acl_line() + &self.grants;
         let mut users = vec![
             "user default on nopass ~* &* +@all".to_owned(),
-            self.flavor.acl_line().replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD),
+            line.replace("ACL SETUSER", "user").replace("PASSWORD", PASSWORD),
         ];
         for line in self.acl {
             let name = line.split(' ').nth(1).map(str::to_owned);
@@ -115,15 +144,17 @@ impl RedisSetup {
         let file = dir.path().join("users.acl");
         std::fs::write(&file, users.join("\n") + "\n").expect("the ACL file can be written");
         let mut words: Vec<String> = vec!["--port".into(), port.to_string()];
-        words
-            .extend(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"].map(str::to_owned));
+        let (host, wrapper) = self.place.unwrap_or((Ipv4Addr::LOCALHOST, Vec::new()));
+        let host_word = host.to_string();
+        words.extend(["--bind", &host_word, "--save", "", "--appendonly", "no"].map(str::to_owned));
         words.extend(["--repl-diskless-sync-delay", "0", "--dir"].map(str::to_owned));
         words.push(dir.path().display().to_string());
         words.extend(["--aclfile".to_owned(), file.display().to_string()]);
         words.extend(self.arguments);
         let program = self.flavor.program();
         let environment = self.environment;
-        let mut server = RedisServer { program, port, words, environment, dir, group: None };
+        let mut server =
+            RedisServer { host, program, port, wrapper, words, environment, dir, group: None };
         server.restart();
         server
     }
@@ -131,8 +162,10 @@ impl RedisSetup {
 
 /// A running (or killed) server.
 pub struct RedisServer {
+    host: Ipv4Addr,
     program: PathBuf,
     port: u16,
+    wrapper: Vec<String>,
     words: Vec<String>,
     environment: Vec<(String, String)>,
     dir: TempDir,
@@ -147,10 +180,10 @@ impl RedisServer {
 
     /// Its address.
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.port))
+        SocketAddr::from((self.host, self.port))
     }
 
-    /// `redis://127.0.0.1:port`.
+    /// `redis://host:port`.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
     }
@@ -210,8 +243,11 @@ impl RedisServer {
     pub fn restart(&mut self) {
         self.kill();
         let log = self.dir.path().join("log");
-        let mut command = Command::new(&self.program);
-        command.args(&self.words).envs(self.environment.clone());
+        let program = self.program.clone().into_os_string();
+        let words = self.wrapper.iter().map(Into::into).chain([program]);
+        let words: Vec<std::ffi::OsString> = words.collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(&self.words).envs(self.environment.clone());
         let mut group = Group::start("redis-server", &mut command, &log);
         wait_until("the Redis server answers", Duration::from_secs(10), || {
             assert!(group.ended().is_none(), "redis-server ended: {}", group.log_tail());

@@ -45,6 +45,10 @@ pub enum Topology {
     /// A primary with its replicas.
     #[default]
     Standalone,
+    /// Not said: a primary with its replicas, or a cluster if the server says so.
+    Auto,
+    /// Shards with a part of the keys each.
+    Cluster,
     /// A primary with its replicas, as sentinels name them; the addresses are the sentinels'.
     Sentinel(Box<Sentinels>),
 }

@@ -2,6 +2,7 @@
 //! are found; it answers `None` only where something that it needs is missing or wrong.
 
 mod clock;
+mod cluster;
 mod fits;
 mod group;
 mod holder;

@@ -10,11 +10,13 @@ use super::super::unknown::variable;
 use super::clock::{self, Clocks};
 use super::lock::Around;
 use super::seen::Seen;
-use super::{Told, lock, noted, password, sentinel, tls};
+use super::{Told, cluster, lock, noted, password, sentinel, tls};
 
 /// Words of `topology`.
 const STANDALONE: &str = "standalone";
 const SENTINEL: &str = "sentinel";
+const CLUSTER: &str = "cluster";
+const AUTO: &str = "auto";
 
 /// Reads a store, and adds what its locks tell.
 pub(super) fn read(
@@ -57,6 +59,9 @@ pub(super) fn read(
             None => complete = false,
         }
     }
+    if word == Some(CLUSTER) {
+        cluster::check(at, url.as_ref(), &entries, &locks);
+    }
     // Behind sentinels the table itself may be what asks for TLS.
     let speaks_tls = url.as_ref().map(|u: &RedisUrl| u.tls).filter(|_| word != Some(SENTINEL));
     let tls = tls(at, speaks_tls, "rediss://");
@@ -64,7 +69,11 @@ pub(super) fn read(
         Some(SENTINEL) => sentinel::read(at, url.as_mut(), &tls),
         word => {
             // What the topology should have been is not known where it is wrong.
-            word.inspect(|_| sentinel::refuse(at)).map(|_| Topology::Standalone)
+            word.inspect(|_| sentinel::refuse(at)).map(|word| match word {
+                CLUSTER => Topology::Cluster,
+                AUTO => Topology::Auto,
+                _ => Topology::Standalone,
+            })
         }
     };
     let store = Store {
@@ -85,11 +94,12 @@ pub(super) fn read(
     complete.then_some(store)
 }
 
-/// How its servers belong together. `auto` means the same as `standalone`: from the URL, with the replicas that are found.
+/// How its servers belong together. `auto`, which is also meant where nothing is said, is what the server says: one of a
+/// cluster, or else a primary with the replicas that are found.
 fn topology(at: &Cursor<'_>) -> Option<&'static str> {
     match at.one_of("topology") {
         None if at.has("topology") => None,
-        word => Some(word.filter(|w| *w != "auto").unwrap_or(STANDALONE)),
+        word => Some(word.unwrap_or(AUTO)),
     }
 }
 
@@ -122,8 +132,8 @@ fn urls(at: &Cursor<'_>, topology: Option<&str>) -> Option<(RedisUrl, Vec<RedisU
     let mut urls: Vec<RedisUrl> = Vec::new();
     let mut complete = true;
     let items = at.texts("urls");
-    if items.len() > 1 && topology == Some(STANDALONE) {
-        let fix = "give the primary in `url` and what it does not announce in `replicas`";
+    if items.len() > 1 && matches!(topology, Some(STANDALONE | AUTO)) {
+        let fix = "give the primary in `url` and what it does not announce in `replicas`, or say `topology: cluster`";
         at.wrong(
             "urls",
             "has several addresses, and the servers are one primary with replicas",

@@ -45,6 +45,16 @@ impl Member {
     }
 }
 
+impl Crowd {
+    /// The tenures of those that are followed.
+    pub(super) fn tenures_mut(&mut self) -> impl Iterator<Item = &mut Tenure> {
+        self.members.iter_mut().filter_map(|m| match &mut m.phase {
+            Phase::Held(tenure) => Some(&mut **tenure),
+            _ => None,
+        })
+    }
+}
+
 /// What a read shows of one holder: its share, or `None` if that is still to be read beside the key.
 pub(super) type Shown = (Token, Option<Share>);
 

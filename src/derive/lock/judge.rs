@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::share::is_shared;
-use super::{Lock, Phase, ReadContext};
+use super::{Lock, Phase, ReadContext, Unreplicated};
 use crate::config::TokenKind;
 use crate::derive::replica::{Compared, Replica, Sight};
 use crate::derive::tenure::{Overdue, Tenure};
@@ -168,6 +168,10 @@ impl Lock {
         let is_broken = self.is_broken(c);
         let sight =
             Sight { span: c.seen.span, time: c.seen.time, offset: c.offset, held: held_of(found) };
+        let is_anew = self.seen.is_none_or(|s| s.marks.failovers != c.seen.marks.failovers);
+        let before = self.sights[0].as_ref();
+        self.unreplicated =
+            Unreplicated::follow(self.unreplicated, before, &sight, c.replicated, is_anew);
         if is_broken {
             self.sights = [None, None];
             self.replicas.iter_mut().for_each(Replica::forget_pending);

@@ -17,6 +17,7 @@ mod judge;
 mod lapses;
 pub mod look;
 mod merged;
+mod moved;
 mod named;
 mod pointer;
 mod read;
@@ -27,6 +28,7 @@ mod stall;
 mod token;
 mod told;
 mod unheld;
+mod unreplicated;
 mod write;
 
 use std::collections::VecDeque;
@@ -61,6 +63,7 @@ pub use holder::Judged;
 pub use judge::held_of;
 pub use pointer::Missed;
 pub use shape::Shown;
+pub use unreplicated::{Replicated, Unreplicated};
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]
@@ -144,6 +147,8 @@ pub struct Lock {
     pub contested: Contested,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
+    /// Whether a replica has what it shows; `None` while free.
+    pub unreplicated: Option<Unreplicated>,
     /// When something of it needed a look, for `series: flagged` and for groups.
     pub look: Option<look::Look>,
     /// A pattern found it and had not seen it in the whole round before: what holds it took it since.
@@ -178,6 +183,8 @@ pub struct ReadContext<'a> {
     pub seen: Seen,
     /// The primary's replication offset.
     pub offset: Option<u64>,
+    /// What its replicas have.
+    pub replicated: Replicated,
     /// The primary's clock.
     pub clock: &'a NodeClock,
     /// Time between two polls.
@@ -220,6 +227,7 @@ impl Lock {
             rivals: Vec::new(),
             contested: Contested::default(),
             sights: [None, None],
+            unreplicated: None,
             look: None,
             has_appeared: watched.has_appeared,
             timeline: VecDeque::new(),

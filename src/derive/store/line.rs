@@ -23,6 +23,8 @@ pub struct LineState {
     pub(super) facts_breaks: u64,
     /// The primary became another node.
     pub failovers: u64,
+    /// It was seen to have a replica.
+    pub is_replicated: bool,
     /// The histories of its primaries.
     pub succession: Succession,
     /// The last sweep over the primary.
@@ -102,6 +104,26 @@ impl Store {
         let state = self.lines.entry(line).or_default();
         state.breaks = self.breaks;
         state
+    }
+
+    /// Forgets lines without nodes: shards that gave all their slots away. What they counted stays.
+    pub(in crate::derive) fn drop_empty_lines(&mut self) {
+        let (nodes, past) = (&self.nodes, &mut self.past);
+        self.lines.retain(|line, state| {
+            let has_nodes = nodes.values().any(|n| n.line == *line);
+            if !has_nodes {
+                past.0 += state.failovers;
+                past.1 += state.succession.lost_bytes;
+            }
+            has_nodes
+        });
+    }
+
+    /// How often the primary of a line became another node, and how many bytes that cost.
+    pub fn failovers(&self) -> (u64, u64) {
+        self.lines.values().fold(self.past, |(times, lost), line| {
+            (times + line.failovers, lost + line.succession.lost_bytes)
+        })
     }
 
     /// The same for all of them.

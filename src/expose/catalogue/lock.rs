@@ -151,6 +151,9 @@ families! { LOCKS:
     EFFECT_DUPLICATES = Counter Full "dlock_effect_duplicates_total" ["store", "lock", "resource"]
         "Side effects beyond one for each logical request, in two reads in a row, since the exporter first read the \
          counts. Absent where requests are not counted.";
+    UNREPLICATED = Gauge Full "dlock_lock_unreplicated_seconds" ["store", "lock"]
+        "How long the present owner and expiry have been on no replica, in seconds on the exporter's monotonic clock; 0 \
+         while one has them. Absent while free, and where no replica was seen.";
     REPLICA_LOCK_DIVERGED = Gauge Full "dlock_replica_lock_diverged" ["store", "lock", "addr", "kind"]
         "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry \
          (from Redis 7.0 on), expired_by_clock. Absent otherwise.";

@@ -86,7 +86,7 @@ fn add_holders(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
 }
 
 fn add_lease(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
-    let values: [(&Family<2>, Option<f64>); 14] = [
+    let values: [(&Family<2>, Option<f64>); 15] = [
         (&cat::HELD_SECONDS, lock.held_seconds),
         (&cat::HELD_SINCE, lock.held_since_timestamp),
         (&cat::REMAINING, lock.remaining_seconds),
@@ -100,6 +100,7 @@ fn add_lease(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         (&cat::RENEWAL_MINUS_HEARTBEAT, lock.renewal_minus_heartbeat_seconds),
         (&cat::OVERRUN, lock.overrun_seconds),
         (&cat::TYPICAL_HOLD, lock.typical_hold_seconds),
+        (&cat::UNREPLICATED, lock.unreplicated_seconds),
         (&cat::WAITERS, lock.waiters.map(|n| n as f64)),
     ];
     for (family, value) in values {

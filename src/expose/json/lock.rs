@@ -34,6 +34,7 @@ pub(super) struct Lock<'a> {
     held_since_timestamp: Option<f64>,
     lease: Lease<'a>,
     previous: Option<Previous<'a>>,
+    unreplicated_seconds: Option<f64>,
     replicas_diverged: Vec<Divergence<'a>>,
     coverage_lost: Vec<Coverage>,
     cannot_be_judged: Vec<Coverage>,
@@ -140,6 +141,7 @@ pub(super) fn describe<'a>(
             worker: not_empty(worker),
             evidence: evidence.as_str(),
         }),
+        unreplicated_seconds: lock.unreplicated_seconds,
         replicas_diverged: lock
             .divergences
             .iter()

@@ -52,7 +52,7 @@ fn holder() -> impl Strategy<Value = HolderView> {
 }
 
 fn lock() -> impl Strategy<Value = LockView> {
-    let numbers = vec(number(), 16);
+    let numbers = vec(number(), 17);
     let words = (
         vec((word(Signal::ALL), option::of(any::<bool>())), 0..8),
         vec((word(Signal::ALL), any::<u64>()), 0..8),
@@ -119,6 +119,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             renewal_minus_heartbeat_seconds: n[12],
             overrun_seconds: n[13],
             typical_hold_seconds: n[14],
+            unreplicated_seconds: n[16],
             divergences,
             blind: coverage_lost.clone(),
             hints: coverage_lost.iter().map(|(aspect, _)| (*aspect, hint.clone())).collect(),

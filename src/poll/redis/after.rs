@@ -4,12 +4,13 @@
 use std::sync::atomic::Ordering;
 
 use super::batch::Dialect;
+use super::failure::Failure;
 use super::messages::{End, Report, Seen};
 use super::session::Session;
 use super::task::NodeTask;
 use crate::clock;
-use crate::observe::node::SweepDone;
-use crate::observe::{Mono, Observation, ServerTime, Span};
+use crate::observe::node::{FailReason, SweepDone};
+use crate::observe::{Mono, Observation, Role, ServerTime, Span};
 
 impl Session<'_> {
     pub(super) async fn end_sweep(&mut self) -> Result<(), End> {
@@ -45,6 +46,11 @@ impl Session<'_> {
         self.facts_wanted = false;
         let facts = self.reader.next(&mut self.conn, &mut self.task.abilities).await?;
         self.task.sweeper.speak(Dialect::of(&self.task.abilities));
+        if self.task.sweeper.is_shut_out && facts.role == Role::Master {
+            let detail =
+                "the replica has become the primary, where reads need no right of their own";
+            return Err(End::Failed(Failure::new(FailReason::NotReady, detail)));
+        }
         let addr = self.task.node.addr.clone();
         self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
         let server = facts.time.zip(Some(facts.span.sent));

@@ -2,6 +2,7 @@
 //! a transaction the same errors are the replies themselves.
 
 use super::batch::{Dialect, Form, member_of};
+use super::cluster::redirect::Redirect;
 use super::codec::Item;
 use super::conn::Conn;
 use super::failure::{Failure, first_word, is_no_command, is_noperm, is_not_ready};
@@ -12,6 +13,8 @@ use crate::observe::lock::Unreadable;
 pub struct Blame {
     /// Keys by their place in the batch.
     pub keys: Vec<(usize, Unreadable)>,
+    /// Keys that another node is to be asked for; nobody is to blame for those.
+    pub elsewhere: Vec<(usize, Redirect)>,
     /// A command that is refused whatever the key.
     pub command: Option<&'static str>,
     /// Why, where no key and no command is named.
@@ -26,21 +29,35 @@ pub fn is_refused(conn: &Conn, dialect: Dialect, replies: usize) -> bool {
     (0..replies).any(|i| matches!(conn.walk(i).next(), Some(Item::Error(e)) if !is_wrong_type(e)))
 }
 
-/// Looks at the replies to a refused batch. An error that is about no key at all is a failure of the node.
+/// Looks at the replies to a refused batch. An error that is about no key at all is a failure of the node. `asked` is the
+/// host of a node of a cluster: there a key may be another's.
 pub fn blame(
     conn: &Conn,
     form: Form,
     dialect: Dialect,
     count: usize,
     replies: usize,
+    asked: Option<&str>,
 ) -> Result<Blame, Failure> {
-    let mut found = Blame { keys: Vec::new(), command: None, general: Unreadable::Unexpected };
+    let mut found = Blame {
+        keys: Vec::new(),
+        elsewhere: Vec::new(),
+        command: None,
+        general: Unreadable::Unexpected,
+    };
     // Places are those in a transaction: without one there is none at the first and none at the last.
     let shift = usize::from(!dialect.multi);
     let last = (replies + 2 * shift).saturating_sub(1);
     for index in shift..replies + shift {
         let Some(Item::Error(error)) = conn.walk(index - shift).next() else { continue };
         if !dialect.multi && is_wrong_type(error) {
+            continue;
+        }
+        if let Some(redirect) = asked.and_then(|asked| Redirect::read(error, asked)) {
+            let member = member_of(form, count, index).filter(|_| count > 1).unwrap_or(0);
+            if !found.elsewhere.iter().any(|(m, _)| *m == member) {
+                found.elsewhere.push((member, redirect));
+            }
             continue;
         }
         if is_not_ready(error) || first_word(error) == b"NOAUTH" {

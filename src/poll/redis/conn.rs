@@ -23,6 +23,9 @@ const MAX_CALL: usize = 256 << 10;
 /// A buffer that grew beyond this for one reply is given back.
 const KEEP: usize = 1 << 20;
 
+/// All replies are looked at.
+const ALL_REPLIES: (usize, usize) = (0, usize::MAX);
+
 /// A connection.
 pub struct Conn {
     stream: Box<dyn Stream>,
@@ -33,13 +36,23 @@ pub struct Conn {
     /// Where the reply begins that has not come whole.
     under_way: usize,
     consumed: usize,
+    /// Which of the replies are looked at: so many from this one on.
+    window: (usize, usize),
 }
 
 impl Conn {
     /// Takes a fresh stream; each reply has to come within `limit` of the one before.
     pub fn new(stream: Box<dyn Stream>, limit: Duration) -> Self {
         let buf = Vec::with_capacity(CHUNK);
-        Self { stream, limit, buf, frames: Vec::new(), under_way: 0, consumed: 0 }
+        Self {
+            stream,
+            limit,
+            buf,
+            frames: Vec::new(),
+            under_way: 0,
+            consumed: 0,
+            window: ALL_REPLIES,
+        }
     }
 
     /// From now on each reply has to come within `limit` of the one before.
@@ -92,14 +105,31 @@ impl Conn {
         Ok(Span { sent, done: clock::mono() })
     }
 
-    /// The reply to the request's command `index`, from 0. Empty if there is none.
-    pub fn reply(&self, index: usize) -> &[u8] {
-        self.frames.get(index).and_then(|(from, to)| self.buf.get(*from..*to)).unwrap_or_default()
+    /// From now on until the next exchange only so many replies are looked at, from this one on, which counts as the first.
+    pub fn look_at(&mut self, first: usize, count: usize) {
+        self.window = (first, count);
     }
 
-    /// After a failed exchange: how many replies came whole, and what came of the next one.
+    fn looked_at(&self) -> &[(usize, usize)] {
+        let (first, count) = self.window;
+        let from = self.frames.get(first..).unwrap_or_default();
+        from.get(..count).unwrap_or(from)
+    }
+
+    /// The reply to the request's command `index`, from 0. Empty if there is none.
+    pub fn reply(&self, index: usize) -> &[u8] {
+        let frame = self.looked_at().get(index);
+        frame.and_then(|(from, to)| self.buf.get(*from..*to)).unwrap_or_default()
+    }
+
+    /// After a failed exchange: how many of the replies that are looked at came whole, and what came of the next one.
     pub fn partial(&self) -> (usize, &[u8]) {
-        (self.frames.len(), self.buf.get(self.under_way..).unwrap_or_default())
+        (self.looked_at().len(), self.buf.get(self.under_way..).unwrap_or_default())
+    }
+
+    /// After a failed exchange: how many replies came whole.
+    pub fn came(&self) -> usize {
+        self.frames.len()
     }
 
     /// Walks the reply to the request's command `index`.
@@ -109,8 +139,9 @@ impl Conn {
 
     /// Walks the replies to all commands of the request as if they were one; `None` if a push came between them.
     pub fn walk_all(&self) -> Option<Walk<'_>> {
-        let (from, to) = (self.frames.first()?.0, self.frames.last()?.1);
-        let whole: usize = self.frames.iter().map(|(from, to)| to - from).sum();
+        let frames = self.looked_at();
+        let (from, to) = (frames.first()?.0, frames.last()?.1);
+        let whole: usize = frames.iter().map(|(from, to)| to - from).sum();
         self.buf.get(from..to).filter(|all| all.len() == whole).map(Walk::new)
     }
 
@@ -166,6 +197,7 @@ impl Conn {
     /// Drops the last request's replies; what follows them (a push, or the beginning of one) stays.
     fn recycle(&mut self) {
         self.frames.clear();
+        self.window = ALL_REPLIES;
         self.buf.drain(..self.consumed.min(self.buf.len()));
         self.consumed = 0;
         if self.buf.is_empty() && self.buf.capacity() > KEEP {

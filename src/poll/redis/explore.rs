@@ -3,6 +3,7 @@
 //! or renamed by its provider, and counts as refused.
 
 use super::ability::{Abilities, Ability};
+use super::cluster::redirect::Redirect;
 use super::codec::Item;
 use super::conn::Conn;
 use super::facts::FactsReader;
@@ -102,6 +103,8 @@ async fn attempt(
 ) -> Result<bool, Failure> {
     conn.call(args).await?;
     let ability = match conn.walk(0).next() {
+        // In a cluster the probed key may be another node's; the command itself is known.
+        Some(Item::Error(e)) if Redirect::read(e, "").is_some() => Ability::Works,
         Some(Item::Error(e)) if is_not_ready(e) => {
             let name = String::from_utf8_lossy(args.first().copied().unwrap_or_default());
             return Err(Failure::server(&name, e));

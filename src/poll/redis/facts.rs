@@ -57,7 +57,7 @@ impl FactsReader {
         let mut facts = self.read(conn, abilities).await?;
         abilities.serve(facts.run_id.as_deref());
         if facts.role == Role::Sentinel {
-            let detail = "this is a sentinel; give the address of the Redis server it watches";
+            let detail = "this is a sentinel; set `topology: sentinel` and `sentinel.master` of the store, or give the address of the server it watches";
             return Err(Failure::new(FailReason::Protocol, detail));
         }
         self.explore(conn, abilities, &facts).await?;
@@ -86,7 +86,7 @@ impl FactsReader {
     }
 
     /// `TIME` and `INFO` now.
-    async fn read(
+    pub async fn read(
         &mut self,
         conn: &mut Conn,
         abilities: &mut Abilities,

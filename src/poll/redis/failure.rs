@@ -8,6 +8,9 @@ use super::codec::Malformed;
 use crate::observe::label;
 use crate::observe::node::FailReason;
 
+/// A replica whose link is down, with `replica-serve-stale-data no`.
+pub const MASTERDOWN: &[u8] = b"MASTERDOWN";
+
 /// A failed exchange with a server.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -15,12 +18,14 @@ pub struct Failure {
     pub reason: FailReason,
     /// For the log, without secrets.
     pub detail: String,
+    /// A replica that answers no reads until its primary is back: each one would be an error in its statistics.
+    pub awaits_link: bool,
 }
 
 impl Failure {
     /// A failure with its explanation.
     pub fn new(reason: FailReason, detail: impl Into<String>) -> Self {
-        Self { reason, detail: detail.into() }
+        Self { reason, detail: detail.into(), awaits_link: false }
     }
 
     /// The server answered `command` by an error. Quotes the error.
@@ -35,7 +40,8 @@ impl Failure {
 
     fn refused(command: &str, error: &[u8], quoted: &str) -> Self {
         let (reason, fix) = classify(error);
-        Self::new(reason, format!("{command} was answered by `{quoted}`: {fix}"))
+        let detail = format!("{command} was answered by `{quoted}`: {fix}");
+        Self { awaits_link: first_word(error) == MASTERDOWN, ..Self::new(reason, detail) }
     }
 
     /// No answer in time.
@@ -107,7 +113,7 @@ fn classify(error: &[u8]) -> (FailReason, &'static str) {
         }
         b"LOADING" => (FailReason::NotReady, "the server loads its data; waiting"),
         b"BUSY" => (FailReason::NotReady, "a script blocks the server; all its clients wait"),
-        b"MASTERDOWN" => {
+        MASTERDOWN => {
             (FailReason::NotReady, "a replica without its primary does not answer reads; waiting")
         }
         b"CLUSTERDOWN" => (FailReason::NotReady, "the cluster does not serve; waiting"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::asides::{Aside, Asides};
 use super::away::Away;
+use super::cluster::key_slot::slot_of;
 use super::dropped::{Dropped, Reason};
 use super::full::Full;
 use super::glob;
@@ -34,6 +35,8 @@ pub struct WatchedKey {
     pub entry: usize,
     /// That entry's pattern or key as it may be printed.
     pub origin: Arc<str>,
+    /// The slot that it has in a cluster.
+    pub slot: u16,
     /// The lock's name.
     lock: Arc<str>,
 }
@@ -249,6 +252,7 @@ impl Keys {
             found,
             entry,
             origin: self.origins.get(entry).cloned().unwrap_or_default(),
+            slot: slot_of(key),
             lock: lock.clone(),
         };
         self.watched.insert(id, Arc::new(watched));

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use super::cluster::key_slot::slot_of;
+use super::cluster::shards::SlotLines;
 use super::messages::Request;
 use crate::observe::node::FailReason;
 use crate::observe::{KeyId, Line};
@@ -16,6 +18,8 @@ pub struct Links {
     pub lines: BTreeMap<Line, LineLink>,
     /// All nodes.
     pub all: Vec<mpsc::Sender<Request>>,
+    /// The line of each slot, in a cluster.
+    pub by_slot: Option<SlotLines>,
 }
 
 /// One line.
@@ -34,7 +38,18 @@ impl Links {
         self.lines.values().next()
     }
 
-    /// Who is to read which of these keys: a key lies in every line.
+    /// The line that a key which is no lock is read in, with the number of that line.
+    pub fn line_of(&self, key: &[u8]) -> Option<(Line, &LineLink)> {
+        match &self.by_slot {
+            None => self.lines.first_key_value().map(|(line, link)| (*line, link)),
+            Some(lines) => {
+                let line = lines.get(usize::from(slot_of(key))).copied().flatten()?;
+                self.lines.get(&line).map(|link| (line, link))
+            }
+        }
+    }
+
+    /// Who is to read which of these keys: a key lies in every line, or those that do not have it pass it over.
     pub fn reads(&self, keys: &[KeyId]) -> Vec<(&mpsc::Sender<Request>, Vec<KeyId>)> {
         let primaries = self.lines.values().filter_map(|l| l.primary.as_ref());
         primaries.map(|(requests, _)| (requests, keys.to_vec())).collect()

@@ -17,7 +17,7 @@ pub enum Rank {
     Url,
     /// Its `replicas`.
     Configured,
-    /// A sentinel.
+    /// A sentinel, or the map of a cluster as the primary of a shard.
     Named,
     /// Another node.
     Announced,
@@ -37,7 +37,9 @@ pub struct Node {
     pub task: AbortHandle,
     /// What it said last, while it is connected.
     pub seen: Option<Seen>,
-    /// When another node last named it.
+    /// It is a replica of the primary's history, by what it said last.
+    pub is_ours: bool,
+    /// When another node last named it, or it spoke for itself.
     pub announced: Mono,
     /// Why it is not connected.
     pub why: Option<FailReason>,
@@ -52,6 +54,11 @@ impl Node {
             Some(Role::Unknown) => self.rank == Rank::Url,
             _ => false,
         }
+    }
+
+    /// Whether it need not be announced while it is connected.
+    pub fn speaks_for_itself(&self) -> bool {
+        self.is_master() || (self.seen.is_some() && self.is_ours)
     }
 
     /// Whether it is connected to the server process of that run id.

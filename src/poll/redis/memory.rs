@@ -21,6 +21,7 @@ use super::conn::Conn;
 use super::failure::{Failure, first_word};
 use super::groups::pack;
 use super::pack;
+use super::pipelined::ASKING;
 use super::sweep::Sweeper;
 use crate::clock;
 use crate::observe::Span;
@@ -85,7 +86,15 @@ impl Sweeper {
         members: &[u32],
         packed: &Packed,
     ) -> Result<Span, Failure> {
-        let exchanged = conn.exchange(&packed.bytes, packed.replies).await;
+        let exchanged = match self.asks_first() {
+            false => conn.exchange(&packed.bytes, packed.replies).await,
+            true => {
+                let request = [ASKING, &packed.bytes].concat();
+                let exchanged = conn.exchange(&request, packed.replies + 1).await;
+                conn.look_at(1, packed.replies);
+                exchanged
+            }
+        };
         self.find_huge(conn, form, members, packed, exchanged)
     }
 
@@ -103,7 +112,7 @@ impl Sweeper {
 
 /// Whether a transaction was aborted, and is over, because what it consists of could not be queued for want of memory.
 /// Memory may run out, or be freed, between any two of its commands.
-fn no_memory(conn: &Conn, replies: usize) -> bool {
+pub(super) fn no_memory(conn: &Conn, replies: usize) -> bool {
     let error = |index, word: &[u8]| matches!(conn.walk(index).next(), Some(Item::Error(e)) if first_word(e) == word);
     let last = replies.saturating_sub(1);
     error(last, b"EXECABORT") && (0..last).any(|index| error(index, b"OOM"))

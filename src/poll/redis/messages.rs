@@ -6,9 +6,12 @@ use tokio::sync::oneshot;
 
 use super::ability::Ability;
 use super::asides::Aside;
+use super::cluster::map::SlotMap;
+use super::cluster::redirect::Redirect;
 use super::failure::Failure;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use super::sentinel::Says;
+use crate::config::RedisAddr;
 use crate::observe::node::{FailReason, NodeFacts, Role};
 use crate::observe::{KeyId, Line, Mono};
 
@@ -36,6 +39,12 @@ pub enum Report {
     Down(Arc<str>, FailReason),
     /// SCAN saw these keys in a line; whether they are the last of a round.
     Found(Line, Vec<Vec<u8>>, bool),
+    /// A node of a cluster is not the one to ask for these keys.
+    Strays(Arc<str>, Vec<(KeyId, Redirect)>),
+    /// Which shard of a cluster has which slots, as one of its nodes says.
+    Slots(SlotMap),
+    /// No node says so; the last one that was asked, and why.
+    NoSlots(RedisAddr, Failure),
     /// These were away from a line for the whole retention.
     Gone(Line, Vec<KeyId>),
     /// These take a lock's place from now on, or none.
@@ -52,10 +61,23 @@ pub struct Seen {
     pub role: Role,
     /// Identifies the server process.
     pub run_id: Option<String>,
+    /// Its replication history, and the one before that it goes on from.
+    pub history: [Option<String>; 2],
     /// Replicas that it announces.
     pub replicas: Vec<String>,
     /// The primary that it follows.
     pub primary: Option<String>,
+    /// It is one of a cluster.
+    pub is_cluster: bool,
+}
+
+impl Seen {
+    /// Whether it is a replica of the other's history, be it by way of others.
+    pub fn replicates(&self, primary: &Seen) -> bool {
+        let [own, _] = &self.history;
+        let is_replica = matches!(self.role, Role::Replica { .. });
+        is_replica && own.is_some() && primary.history.contains(own)
+    }
 }
 
 impl From<&NodeFacts> for Seen {
@@ -63,8 +85,10 @@ impl From<&NodeFacts> for Seen {
         Self {
             role: facts.role,
             run_id: facts.run_id.clone(),
+            history: [facts.replid.clone(), facts.replid2.clone()],
             replicas: facts.replicas.iter().map(|(addr, _)| addr.clone()).collect(),
             primary: facts.primary.clone(),
+            is_cluster: facts.mode == "cluster",
         }
     }
 }

@@ -4,16 +4,19 @@
 use tokio::sync::{mpsc, oneshot};
 use tracing::info;
 
-use super::batch::{BATCH, Dialect};
+use super::batch::Dialect;
+use super::cluster;
 use super::facts::FactsReader;
+use super::failure::{Failure, MASTERDOWN};
 use super::handshake;
 use super::messages::{End, Report, Request, Seen};
 use super::parts::PartsFailed;
 use super::session::Session;
 use super::task::NodeTask;
 use crate::clock;
-use crate::observe::Observation;
+use crate::config::Topology;
 use crate::observe::node::FailReason;
+use crate::observe::{NodeFacts, Observation, Role};
 
 impl NodeTask {
     /// Polls until nobody needs it any more.
@@ -47,24 +50,51 @@ impl NodeTask {
         let list = self.keys.borrow_and_update().clone();
         let probe_key = list.first().map_or(&b"dlock_exporter"[..], |w| &w.key);
         let mut reader = FactsReader::new(self.node.clone(), number, hello, probe_key);
+        if self.awaits_link {
+            let facts = reader.read(&mut conn, &mut self.abilities);
+            let facts =
+                while_refusing(&mut self.requests, refusing, facts).await.ok_or(End::Stop)??;
+            if facts.role == (Role::Replica { linked: false }) {
+                self.keep(&facts).await?;
+                self.send(Observation::Node(Box::new(facts))).await?;
+                return Err(Failure::server("a read before", MASTERDOWN).into());
+            }
+        }
         let first = reader.first(&mut conn, &mut self.abilities);
         let facts =
             while_refusing(&mut self.requests, refusing, first).await.ok_or(End::Stop)??;
-        let (keep, kept) = oneshot::channel();
-        self.report(Report::Up(self.node.addr.clone(), Seen::from(&facts), keep)).await?;
-        if !kept.await.unwrap_or(false) {
-            return Err(End::Stop);
-        }
+        self.keep(&facts).await?;
         if number == 1 {
             info!(store = %self.context.store.name, node = %self.node.addr, version = %facts.version,
                 flavor = %facts.flavor, role = facts.role.as_str(), "connected");
         }
-        let limit = if facts.mode == "cluster" { 1 } else { BATCH };
-        self.sweeper.connected(number, Dialect::of(&self.abilities), limit);
+        let is_cluster =
+            facts.mode == "cluster" || self.context.store.topology == Topology::Cluster;
+        let membership = match is_cluster {
+            true => {
+                let joining = cluster::join(&mut conn, &mut self.abilities);
+                Some(
+                    while_refusing(&mut self.requests, refusing, joining)
+                        .await
+                        .ok_or(End::Stop)??,
+                )
+            }
+            false => None,
+        };
+        let is_replica = matches!(facts.role, Role::Replica { .. });
+        self.sweeper.is_shut_out = is_replica && membership.is_some_and(|m| !m.readonly);
+        self.sweeper.connected(number, Dialect::of(&self.abilities), membership);
         self.sweeper.sync(&list);
         self.scan.restart();
         self.send(Observation::Node(Box::new(facts))).await?;
         Ok(Session::new(self, conn, reader))
+    }
+
+    /// Tells whom we are connected to; ends if that server is watched already by another name.
+    async fn keep(&self, facts: &NodeFacts) -> Result<(), End> {
+        let (keep, kept) = oneshot::channel();
+        self.report(Report::Up(self.node.addr.clone(), Seen::from(facts), keep)).await?;
+        if kept.await.unwrap_or(false) { Ok(()) } else { Err(End::Stop) }
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::ability::{Abilities, Ability, RETRY_REFUSED};
+use super::cluster::redirect::Redirect;
 use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::facts;
@@ -209,7 +210,9 @@ fn value_of(
 
 /// An error about one part, or about the whole node.
 fn refusal(command: &str, error: &[u8]) -> Result<Unreadable, Failure> {
-    if is_not_ready(error) || first_word(error) == b"NOAUTH" {
+    // Of another shard of a cluster since a moment ago.
+    let is_elsewhere = Redirect::read(error, "").is_some();
+    if !is_elsewhere && is_not_ready(error) || first_word(error) == b"NOAUTH" {
         return Err(Failure::server(command, error));
     }
     let is_refused = is_noperm(error) || is_no_command(error);

@@ -41,6 +41,10 @@ impl Sweeper {
             let mut denied = Vec::new();
             let mut rest = Vec::new();
             for (i, place) in members.iter().enumerate() {
+                if let Some((_, to)) = blame.elsewhere.iter().find(|(at, _)| *at == i) {
+                    self.stray(*place, to.clone());
+                    continue;
+                }
                 match blame.keys.iter().find(|(at, _)| *at == i) {
                     Some((_, why)) => denied.push((*place, *why)),
                     None if all => denied.push((*place, blame.general)),

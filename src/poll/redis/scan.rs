@@ -49,6 +49,8 @@ pub struct Scan {
     matched: bool,
     /// Patterns of which it was said that they match nothing.
     told_empty: BTreeSet<usize>,
+    /// Others look for the same elsewhere: that nothing matches here says nothing.
+    is_part: bool,
 }
 
 impl Scan {
@@ -68,7 +70,15 @@ impl Scan {
             not_before: now,
             matched: false,
             told_empty,
+            is_part: false,
         }
+    }
+
+    /// From now on these patterns are looked for, in a part of the store's keys only.
+    pub fn look_for(&mut self, patterns: Vec<Vec<u8>>) {
+        self.patterns = patterns;
+        self.is_part = true;
+        self.restart();
     }
 
     /// When the next call is due; `None` if there are no patterns.
@@ -154,7 +164,7 @@ impl Scan {
     /// A pattern with a typo matches nothing for ever, which looks like locks that are never taken: said once.
     fn tell_if_empty(&mut self) {
         let matched = std::mem::take(&mut self.matched);
-        if matched {
+        if matched || self.is_part {
             self.told_empty.remove(&self.at);
         } else if self.told_empty.insert(self.at)
             && let Some(pattern) = self.patterns.get(self.at)

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use super::ability::{Ability, RETRY_REFUSED};
+use super::batch::BATCH;
 use super::conn::Conn;
 use super::facts::FactsReader;
 use super::messages::{End, Report, Request};
@@ -75,6 +76,7 @@ impl<'a> Session<'a> {
     /// Does the most urgent thing, or waits until there is one.
     async fn turn(&mut self) -> Result<(), End> {
         self.take_requests()?;
+        self.tell_strays().await?;
         let now = clock::mono();
         self.task.active = now;
         if self.timed.first_key_value().is_some_and(|(at, _)| *at <= now) {
@@ -89,6 +91,10 @@ impl<'a> Session<'a> {
         if self.task.keys.has_changed().unwrap_or(false) {
             let list = self.task.keys.borrow_and_update().clone();
             self.task.sweeper.sync(&list);
+        }
+        if self.task.patterns.has_changed().unwrap_or(false) {
+            let patterns = self.task.patterns.borrow_and_update().to_vec();
+            self.task.scan.look_for(patterns);
         }
         if self.sweep.is_none() && self.next_sweep <= now {
             self.begin_sweep(now);
@@ -142,8 +148,18 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let Some(batch) = plan.get(sweep.next).copied() else { return self.end_sweep().await };
-        sweep.next += 1;
-        let reads = sweeper.run(&mut self.conn, &mut self.task.abilities, batch).await?;
+        let abilities = &mut self.task.abilities;
+        let reads = match sweeper.membership {
+            None => {
+                sweep.next += 1;
+                sweeper.run(&mut self.conn, abilities, batch).await?
+            }
+            Some(_) => {
+                let some = plan.iter().skip(sweep.next).take(BATCH).copied().collect::<Vec<_>>();
+                sweep.next += some.len();
+                sweeper.run_some(&mut self.conn, abilities, &some).await?
+            }
+        };
         sweep.busy += clock::mono().since(begun);
         self.tell(reads).await
     }
@@ -201,6 +217,15 @@ impl<'a> Session<'a> {
             self.task.send(Observation::Batch(read)).await?;
         }
         Ok(())
+    }
+
+    async fn tell_strays(&mut self) -> Result<(), End> {
+        let strays = self.task.sweeper.take_strays();
+        if strays.is_empty() {
+            return Ok(());
+        }
+        let addr = self.task.node.addr.clone();
+        self.task.report(Report::Strays(addr, strays)).await
     }
 
     /// Takes what was asked for meanwhile, as far as it fits; best effort.

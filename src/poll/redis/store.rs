@@ -16,7 +16,7 @@ use super::supervisor::Supervisor;
 use crate::clock;
 use crate::config::Store;
 use crate::observe::node::FailReason;
-use crate::observe::{KeyId, Mono, StoreId};
+use crate::observe::{KeyId, Line, Mono, StoreId};
 use crate::poll::Out;
 
 /// Asks a store's pollers for reads. Dropping the last one stops them.
@@ -46,6 +46,8 @@ pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> St
     let (retries, is_tried) = (Arc::default(), Arc::default());
     StoreHandle { store, stop: Arc::new(stop), links, retries, reports, is_tried }
 }
+
+mod scattered;
 
 impl StoreHandle {
     /// Reads keys on the primary of each line as near to `at` as possible; what they show arrives as a batch. Best effort:
@@ -94,11 +96,36 @@ impl StoreHandle {
     /// Reads parts of keys on the primary. Fails at once where there is no connection to it, unless the store has only begun.
     pub async fn read_parts(&self, requests: Vec<PartRequest>) -> Result<PartsReply, PartsFailed> {
         self.tried().await;
+        let is_cluster = self.links.borrow().by_slot.is_some();
+        match is_cluster {
+            true => scattered::read(self, requests).await,
+            false => self.read_of(self.home().map(|(primary, _)| primary), requests).await,
+        }
+    }
+
+    /// The primary that a key which is no lock is read on.
+    fn primary_of(&self, key: &[u8]) -> (Option<Line>, Result<mpsc::Sender<Request>, FailReason>) {
+        let links = self.links.borrow();
+        match links.line_of(key) {
+            Some((line, link)) => {
+                let primary = link.primary.as_ref().map(|(requests, _)| requests.clone());
+                (Some(line), primary.ok_or(link.why()))
+            }
+            None => (None, Err(FailReason::NotReady)),
+        }
+    }
+
+    /// Reads parts of keys that are all on one primary.
+    async fn read_of(
+        &self,
+        primary: Result<mpsc::Sender<Request>, FailReason>,
+        requests: Vec<PartRequest>,
+    ) -> Result<PartsReply, PartsFailed> {
         let failed = |reason, detail: &str| {
             Err(PartsFailed { reason, detail: format!("store {}: {detail}", self.store.name) })
         };
-        let primary = match self.home() {
-            Ok((primary, _)) => primary,
+        let primary = match primary {
+            Ok(primary) => primary,
             Err(reason) => return failed(reason, "its primary is not connected"),
         };
         let begun = clock::mono();
@@ -143,6 +170,13 @@ impl StoreHandle {
     /// The address of the primary, or why there is none.
     pub(super) fn primary(&self) -> Result<Arc<str>, FailReason> {
         self.home().map(|(_, addr)| addr)
+    }
+
+    /// The address of the primary that a key which is no lock is read on, or why there is none.
+    pub(super) fn primary_for(&self, key: &[u8]) -> Result<Arc<str>, FailReason> {
+        let links = self.links.borrow();
+        let Some((_, link)) = links.line_of(key) else { return Err(FailReason::NotReady) };
+        link.primary.as_ref().map(|(_, addr)| addr.clone()).ok_or(link.why())
     }
 
     /// The primary of the line that what is no lock is read in, or why there is none.

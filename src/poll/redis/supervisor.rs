@@ -5,6 +5,7 @@ mod found;
 mod lines;
 mod rounds;
 mod sentinels;
+mod shards;
 mod verdict;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,13 +19,14 @@ use tracing::{info, warn};
 
 use super::context::{Context, Settings};
 use super::dial::{addr_text, parse_addr};
+use super::feed::Feed;
 use super::keys::{KeyList, Keys};
 use super::links::Links;
 use super::member::{Node, Rank};
 use super::messages::{Report, Seen};
 use super::task::NodeTask;
 use crate::clock;
-use crate::config::{RedisAddr, Store};
+use crate::config::{RedisAddr, Store, Topology};
 use crate::observe::{Line, NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
 use rounds::Rounds;
@@ -32,6 +34,8 @@ use sentinels::Sentinels;
 
 /// Nodes of one line at most; the announcements of a server are not to be trusted without bound.
 const MAX_NODES: usize = 32;
+/// Nodes of a store at most.
+const MAX_ALL: usize = 1024;
 /// Requests that wait for a node at most.
 const QUEUE: usize = 256;
 /// Intervals without an announcement after which a node is let go.
@@ -43,7 +47,10 @@ pub struct Supervisor {
     inbox: mpsc::Receiver<Report>,
     keys: Keys,
     told: Vec<Observation>,
-    list: watch::Sender<KeyList>,
+    /// What the nodes of each line are to read.
+    feeds: BTreeMap<Line, Feed>,
+    /// What is known of it if it is a cluster.
+    cluster: Option<shards::Cluster>,
     links: watch::Sender<Links>,
     nodes: BTreeMap<Arc<str>, Node>,
     tasks: JoinSet<()>,
@@ -71,14 +78,14 @@ impl Supervisor {
     ) -> Self {
         let (keys, told) = Keys::new(id, &store.locks, settings.keeps());
         let patterns = keys.patterns();
-        let list = watch::Sender::new(keys.list());
         let epoch = clock::mono();
         Self {
             context: Arc::new(Context { store, id, settings, out, reports, patterns, epoch }),
             inbox,
             keys,
             told,
-            list,
+            feeds: BTreeMap::new(),
+            cluster: None,
             links,
             nodes: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -106,6 +113,9 @@ impl Supervisor {
         self.send(Observation::StoreStarted { store: self.context.id, name, at }).await?;
         for told in std::mem::take(&mut self.told) {
             self.send(told).await?;
+        }
+        if self.context.store.topology == Topology::Cluster {
+            self.begin_cluster();
         }
         if !self.begin_with_sentinels() {
             for (line, addr) in lines::beginnings(&self.context.store) {
@@ -137,10 +147,20 @@ impl Supervisor {
         match report {
             Report::Up(addr, seen, keep) => self.up(addr, seen, keep),
             Report::Facts(addr, seen) => self.facts(&addr, seen),
+            Report::Strays(addr, strays) => self.strays(&addr, strays),
+            Report::Slots(map) => self.slots(map),
+            Report::NoSlots(addr, failure) => self.no_slots(addr, failure).await?,
             Report::Down(addr, why) => {
                 if let Some(node) = self.nodes.get_mut(&addr) {
-                    node.seen = None;
+                    let was_up = node.seen.take().is_some();
+                    if was_up && node.is_ours {
+                        // Until now it spoke for itself.
+                        node.announced = clock::mono();
+                    }
                     node.why = Some(why);
+                    if was_up {
+                        self.doubt_map();
+                    }
                 }
                 self.choose_primaries();
             }
@@ -156,6 +176,9 @@ impl Supervisor {
     /// A node connected: is it one that we watch already by another name?
     fn up(&mut self, addr: Arc<str>, seen: Seen, keep: oneshot::Sender<bool>) {
         let Some(rank) = self.nodes.get(&addr).map(|n| n.rank) else { return };
+        if self.is_found_to_be_cluster(&seen) {
+            return;
+        }
         let twin = seen.run_id.as_ref().and_then(|id| {
             let twin = self.nodes.iter().find(|(a, n)| **a != addr && n.serves(id));
             twin.map(|(a, n)| (a.clone(), n.rank, id.clone()))
@@ -176,26 +199,42 @@ impl Supervisor {
     }
 
     fn facts(&mut self, addr: &Arc<str>, seen: Seen) {
+        let Some(line) = self.nodes.get(addr).map(|n| n.line) else { return };
+        let is_ours = self.is_ours(line, &seen);
         let announced: Vec<RedisAddr> = match seen.role {
+            // The map of its slots tells of all nodes.
+            _ if self.cluster.is_some() => Vec::new(),
             Role::Master => seen.replicas.iter().filter_map(|r| parse_addr(r)).collect(),
-            Role::Replica { .. } => seen.primary.iter().filter_map(|p| parse_addr(p)).collect(),
+            Role::Replica { .. } => {
+                // It may have replicas of its own.
+                let chained = seen.replicas.iter().filter(|_| is_ours);
+                seen.primary.iter().chain(chained).filter_map(|a| parse_addr(a)).collect()
+            }
             _ => Vec::new(),
         };
-        // A replica whose link is down is not announced, and yet may be the one that is promoted next.
-        let is_ours = announced.iter().any(|a| self.is_trusted(&addr_text(a)));
         let Some(node) = self.nodes.get_mut(addr) else { return };
-        if is_ours && matches!(seen.role, Role::Replica { .. }) {
+        node.is_ours = is_ours;
+        if is_ours {
             node.announced = clock::mono();
         }
         node.seen = Some(seen);
         node.why = None;
-        let line = node.line;
         if self.hears(addr) {
             for addr in announced {
                 self.add(addr, Rank::Announced, line);
             }
         }
         self.choose_primaries();
+    }
+
+    /// Whether a replica belongs to this line, whoever announces it: one whose link is down, or that of a replica that is
+    /// gone, is announced by nobody, and yet may be the one that is promoted next.
+    fn is_ours(&self, line: Line, seen: &Seen) -> bool {
+        let primary = self.primaries.get(&line).and_then(|p| self.nodes.get(p)?.seen.as_ref());
+        let follows = || seen.primary.as_deref().and_then(parse_addr);
+        matches!(seen.role, Role::Replica { .. })
+            && (primary.is_some_and(|p| seen.replicates(p))
+                || follows().is_some_and(|a| self.is_trusted(&addr_text(&a))))
     }
 
     /// Whether a node of this address is a primary or named in the config: only such a one can vouch for others.
@@ -223,22 +262,34 @@ impl Supervisor {
             }
             self.aliases.remove(&name);
         }
-        if self.nodes.values().filter(|n| n.line == line).count() >= MAX_NODES {
+        let of_line = self.nodes.values().filter(|n| n.line == line).count();
+        if of_line >= MAX_NODES || self.nodes.len() >= MAX_ALL {
             let store = &self.context.store.name;
             if !std::mem::replace(&mut self.warned_of_many, true) {
-                warn!(%store, line = line.0, "more than {MAX_NODES} nodes; the rest is not watched");
+                warn!(%store, line = line.0, "more than {MAX_NODES} nodes, or {MAX_ALL} in all; the rest is not watched");
             }
             return;
         }
         let (requests, inbox) = mpsc::channel(QUEUE);
         let scans = Arc::new(AtomicBool::new(false));
         let node = NodeRef { store: self.context.id, line, addr: name.clone() };
-        let keys = self.list.subscribe();
-        let task = NodeTask::new(self.context.clone(), node, addr, inbox, keys, scans.clone());
+        let feed = self.feed(line);
+        let task = NodeTask::new(self.context.clone(), node, addr, inbox, feed, scans.clone());
         let task = self.tasks.spawn(task.run());
-        let node =
-            Node { rank, line, requests, scans, task, seen: None, announced: now, why: None };
+        let (seen, why, is_ours, announced) = (None, None, false, now);
+        let node = Node { rank, line, requests, scans, task, seen, is_ours, announced, why };
         self.nodes.insert(name, node);
+    }
+
+    /// What the nodes of a line are to read.
+    fn feed(&mut self, line: Line) -> Feed {
+        let (keys, context, is_part) = (&self.keys, &self.context, self.cluster.is_some());
+        let feed = self.feeds.entry(line).or_insert_with(|| match is_part {
+            false => Feed::new(keys.list(), &context.patterns),
+            // The keys of its slots follow.
+            true => Feed::new(KeyList::default(), &[]),
+        });
+        feed.clone()
     }
 
     fn remove(&mut self, addr: &Arc<str>) {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::ability::Abilities;
 use super::batch::{self, Dialect, Form};
 use super::blame::{Blame, blame, is_refused};
+use super::cluster::Membership;
+use super::cluster::redirect::Redirect;
 use super::conn::Conn;
 use super::context::Settings;
 use super::failure::Failure;
@@ -17,7 +19,7 @@ use super::slot::{Outcome, Slot, Stamp};
 use super::slots::Slots;
 use crate::clock;
 use crate::observe::lock::Unreadable;
-use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef};
+use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, Span};
 
 /// How long a value with too many elements to be read is left uncounted; a semaphore's members come and go.
 const RECOUNT: Duration = Duration::from_secs(30);
@@ -42,6 +44,12 @@ pub struct Sweeper {
     gone: Vec<KeyId>,
     /// The server is out of memory; when a transaction was last tried in vain.
     pub(super) starved: Option<Mono>,
+    /// What is different on a node of a cluster.
+    pub(super) membership: Option<Membership>,
+    /// A replica of a cluster on which we may not read.
+    pub(super) is_shut_out: bool,
+    /// Keys that another node is to be asked for, until that is told.
+    pub(super) strays: Vec<(KeyId, Redirect)>,
 }
 
 impl Sweeper {
@@ -61,12 +69,18 @@ impl Sweeper {
             settings,
             gone: Vec::new(),
             starved: None,
+            membership: None,
+            is_shut_out: false,
+            strays: Vec::new(),
         }
     }
 
     /// A new connection, perhaps to another server: all types are asked for again, what was refused stays refused.
-    pub fn connected(&mut self, connection: u64, dialect: Dialect, limit: usize) {
+    pub fn connected(&mut self, connection: u64, dialect: Dialect, membership: Option<Membership>) {
         self.connection = connection;
+        self.membership = membership;
+        // Keys of two slots cannot be in one transaction.
+        let limit = if membership.is_some() { 1 } else { batch::BATCH };
         let multi = self.starved.is_none();
         self.groups = Groups::new(Dialect { multi, ..dialect }, limit);
         self.untyped.clear();
@@ -83,6 +97,8 @@ impl Sweeper {
 
     /// Takes over the list of watched keys.
     pub fn sync(&mut self, list: &KeyList) {
+        let none = KeyList::default();
+        let list = if self.is_shut_out { &none } else { list };
         for watched in list.iter() {
             if self.slots.place(watched.id).is_none()
                 && let Some(place) = self.slots.insert(Slot::new(watched.clone()))
@@ -172,9 +188,22 @@ impl Sweeper {
         reads: &mut Vec<BatchRead>,
     ) -> Result<Option<Blame>, Failure> {
         let (span, replies) = self.ask_batch(conn, form, members, packed).await?;
+        self.take_replies(conn, form, members, (span, replies), reads)
+    }
+
+    /// What the replies that are looked at hold of one batch.
+    pub(super) fn take_replies(
+        &mut self,
+        conn: &Conn,
+        form: Form,
+        members: &[u32],
+        (span, replies): (Span, usize),
+        reads: &mut Vec<BatchRead>,
+    ) -> Result<Option<Blame>, Failure> {
         let dialect = self.groups.dialect();
         if is_refused(conn, dialect, replies) {
-            return blame(conn, form, dialect, members.len(), replies).map(Some);
+            let asked = self.membership.is_some().then(|| self.host());
+            return blame(conn, form, dialect, members.len(), replies, asked).map(Some);
         }
         let walk = match dialect.multi {
             true => conn.walk(replies.saturating_sub(1)),

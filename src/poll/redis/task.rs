@@ -13,6 +13,7 @@ use super::ability::Abilities;
 use super::beside::Beside;
 use super::context::Context;
 use super::failure::Failure;
+use super::feed::{Feed, Patterns};
 use super::keys::KeyList;
 use super::messages::{End, Report, Request};
 use super::parts::PartReader;
@@ -36,6 +37,7 @@ pub struct NodeTask {
     pub(super) addr: RedisAddr,
     pub(super) requests: mpsc::Receiver<Request>,
     pub(super) keys: watch::Receiver<KeyList>,
+    pub(super) patterns: watch::Receiver<Patterns>,
     /// Whether this node is the one that scans.
     pub(super) scans: Arc<AtomicBool>,
     pub(super) sweeper: Sweeper,
@@ -46,6 +48,8 @@ pub struct NodeTask {
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
     pub(super) connections: u64,
+    /// It answers no reads until its link to its primary is up.
+    pub(super) awaits_link: bool,
     /// The reason of the present outage, which was logged.
     pub(super) outage: Option<FailReason>,
     attempts: u32,
@@ -58,12 +62,14 @@ impl NodeTask {
         node: NodeRef,
         addr: RedisAddr,
         requests: mpsc::Receiver<Request>,
-        keys: watch::Receiver<KeyList>,
+        feed: Feed,
         scans: Arc<AtomicBool>,
     ) -> Self {
         let target = format!("{}/{}", context.store.name, node.addr).into();
         let sweeper = Sweeper::new(node.clone(), context.settings);
-        let scan = Scan::new(context.patterns.clone(), context.settings.poll_interval);
+        let (keys, mut patterns) = (feed.keys.subscribe(), feed.patterns.subscribe());
+        let begun = patterns.borrow_and_update().clone();
+        let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
         Self {
             context,
             node,
@@ -71,6 +77,7 @@ impl NodeTask {
             addr,
             requests,
             keys,
+            patterns,
             scans,
             sweeper,
             abilities: Abilities::default(),
@@ -79,6 +86,7 @@ impl NodeTask {
             beside: Beside::default(),
             active: clock::mono(),
             connections: 0,
+            awaits_link: false,
             outage: None,
             attempts: 0,
         }
@@ -95,6 +103,7 @@ impl NodeTask {
 
     /// Tells of a failure; logs it if it is a new one.
     pub(super) async fn failed(&mut self, failure: Failure) -> Result<(), End> {
+        self.awaits_link = failure.awaits_link;
         if self.outage != Some(failure.reason) {
             self.outage = Some(failure.reason);
             warn!(store = %self.context.store.name, node = %self.node.addr,

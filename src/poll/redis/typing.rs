@@ -3,10 +3,12 @@
 
 use super::ability::Abilities;
 use super::batch::{BATCH, Form, HEAD, MAX_ELEMENTS};
+use super::cluster::redirect::Redirect;
 use super::codec::Item;
 use super::conn::Conn;
 use super::failure::{Failure, first_word, is_no_command, is_noperm, is_not_ready};
 use super::pack;
+use super::pipelined::ASKING;
 use super::sweep::Sweeper;
 use crate::clock;
 use crate::observe::BatchRead;
@@ -22,6 +24,8 @@ enum Answer {
     /// It changed its type in between; ask again another time.
     Later,
     Denied(Unreadable),
+    /// Another node is to be asked.
+    Elsewhere(Redirect),
 }
 
 impl Sweeper {
@@ -42,7 +46,7 @@ impl Sweeper {
         let mut sized = Vec::new();
         let mut denied = Vec::new();
         for (place, answer) in places.iter().zip(types) {
-            if !matches!(answer, Answer::Denied(_))
+            if !matches!(answer, Answer::Denied(_) | Answer::Elsewhere(_))
                 && let Some(slot) = self.slots.get(*place)
             {
                 self.refusals.readable(slot.watched.entry, false);
@@ -58,6 +62,10 @@ impl Sweeper {
                 Answer::Counted(form) => sized.push((*place, form)),
                 Answer::Length(_) | Answer::Later => self.strike(*place),
                 Answer::Denied(why) => denied.push((*place, why)),
+                Answer::Elsewhere(to) => {
+                    self.stray(*place, to);
+                    self.settle(*place, Some(Form::Text));
+                }
             }
         }
         let asked: Vec<u32> = sized.iter().map(|(place, _)| *place).collect();
@@ -68,6 +76,10 @@ impl Sweeper {
                 Answer::Length(n) if form.is_collection() => self.settle_counted(*place, *form, n),
                 Answer::Length(n) => self.settle_text(*place, n),
                 Answer::Denied(why) => denied.push((*place, why)),
+                Answer::Elsewhere(to) => {
+                    self.stray(*place, to);
+                    self.settle(*place, Some(Form::Text));
+                }
                 _ => self.strike(*place),
             }
         }
@@ -100,18 +112,31 @@ impl Sweeper {
         command: impl Fn(usize) -> &'static str,
     ) -> Result<Vec<Answer>, Failure> {
         let mut request = Vec::new();
+        let asks_first = self.asks_first();
         for (i, place) in places.iter().enumerate() {
+            if asks_first {
+                request.extend_from_slice(ASKING);
+            }
             let key = self.slots.get(*place).map_or(&[][..], |s| &s.watched.key);
             pack::command(&mut request, &[command(i).as_bytes(), key]);
         }
         if places.is_empty() {
             return Ok(Vec::new());
         }
-        conn.exchange(&request, places.len()).await?;
+        let step = 1 + usize::from(asks_first);
+        conn.exchange(&request, places.len() * step).await?;
+        let asked = self.membership.is_some().then(|| self.host());
         let mut answers = Vec::with_capacity(places.len());
         for (i, place) in places.iter().enumerate() {
             let long = self.slots.get(*place).is_some_and(|s| s.long);
-            let item = conn.walk(i).next().ok_or_else(|| Failure::unexpected(command(i)))?;
+            let reply = conn.walk(i * step + step - 1).next();
+            let item = reply.ok_or_else(|| Failure::unexpected(command(i)))?;
+            if let (Some(asked), Item::Error(e)) = (asked, &item)
+                && let Some(to) = Redirect::read(e, asked)
+            {
+                answers.push(Answer::Elsewhere(to));
+                continue;
+            }
             if !matches!(item, Item::Error(_)) {
                 abilities.granted(acl_name(command(i)));
             }

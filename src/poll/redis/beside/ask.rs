@@ -3,6 +3,7 @@
 
 use crate::observe::lock::{Companion, CompanionPart, CompanionValue, Elements, Tells};
 use crate::observe::{Expiry, ServerTime, label};
+use crate::poll::redis::cluster::redirect::Redirect;
 use crate::poll::redis::codec::{Item, Walk};
 use crate::poll::redis::failure::{Failure, first_word, is_no_command, is_not_ready};
 use crate::poll::redis::pack;
@@ -98,6 +99,10 @@ pub fn field(companion: &Companion, mut reply: Walk<'_>) -> Result<Answer, Failu
 /// What an error says of the question. One that is about no question at all is a failure of the node; what was asked is
 /// not quoted, because a key or a member may be an owner's token.
 pub fn lack(error: &[u8]) -> Result<Answer, Failure> {
+    if Redirect::read(error, "").is_some() {
+        // The slot is on its way to another shard of a cluster.
+        return Ok(Answer::Useless);
+    }
     if is_not_ready(error) || first_word(error) == b"NOAUTH" {
         return Err(Failure::server_secret("a read beside a lock", error));
     }

@@ -14,6 +14,7 @@ use crate::format::MAX_COMPANIONS;
 use crate::observe::lock::{Companion, CompanionPart, CompanionRead, CompanionValue, Tells};
 use crate::observe::{Decoded, KeyId, Mono, ServerTime, Span, StoreId};
 use crate::poll::redis::ability::{Abilities, Ability};
+use crate::poll::redis::cluster::key_slot::slot_of;
 use crate::poll::redis::conn::Conn;
 use crate::poll::redis::facts;
 use crate::poll::redis::failure::Failure;
@@ -149,7 +150,11 @@ impl Companions {
                 abilities.worth_trying(ask::command(&c.part, absolute))
                     && !self.leaves_alone(slot, Kind::of(decoded.format, c.tells), now)
             };
-            let wanted = |c: &Companion| (is_held || c.tells == Tells::Waiters) && is_open(c);
+            // What lies in another slot of a cluster may be another shard's.
+            let is_scattered = sweeper.membership.is_some();
+            let is_here = |c: &Companion| !is_scattered || slot_of(&c.key) == slot.watched.slot;
+            let wanted =
+                |c: &Companion| is_here(c) && (is_held || c.tells == Tells::Waiters) && is_open(c);
             let is_shut = |c: &Companion| c.tells == Tells::Worker && !is_open(c);
             let is_unnamed = is_held && decoded.companions.iter().any(is_shut);
             let wanted = (0..).zip(&decoded.companions).filter(|(_, c)| wanted(c));

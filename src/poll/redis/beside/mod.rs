@@ -35,7 +35,8 @@ impl Beside {
     pub fn begin(&mut self, sweeper: &Sweeper, context: &Context, server: (ServerTime, Mono)) {
         self.server = Some(server);
         self.companions.begin(sweeper);
-        if context.store.owner_index.is_some() {
+        // In a cluster it is one shard's, and the tokens are those of all.
+        if context.store.owner_index.is_some() && sweeper.membership.is_none() {
             self.owners.begin(sweeper);
         }
     }

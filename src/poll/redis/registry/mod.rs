@@ -56,6 +56,17 @@ impl Refused {
     }
 }
 
+/// The key that a registry begins with: in a cluster its shard is the one to be asked.
+fn main_key(preset: &Preset) -> &[u8] {
+    match preset {
+        Preset::Sidekiq => b"processes",
+        Preset::Rq => b"rq:workers",
+        Preset::Resque => b"resque:workers",
+        Preset::Members { key, .. } => key.as_bytes(),
+        Preset::BullMq { .. } | Preset::Celery { .. } => b"",
+    }
+}
+
 /// A connection to the primary of this address.
 struct Link {
     addr: Arc<str>,
@@ -122,7 +133,7 @@ impl ListReader {
         self.store.tried().await;
         let addr = self
             .store
-            .primary()
+            .primary_for(main_key(preset))
             .map_err(|reason| Failure::new(reason, "its primary is not connected"))?;
         if self.link.as_ref().is_none_or(|link| link.addr != addr) {
             let unusable = || Failure::new(FailReason::Other, format!("{addr} is no address"));

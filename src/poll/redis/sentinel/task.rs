@@ -132,7 +132,7 @@ impl SentinelTask {
 
     /// Tells of a failure; logs it if it is a new one.
     async fn failed(&mut self, failure: Failure) -> Result<(), End> {
-        let Failure { reason, detail } = failure;
+        let Failure { reason, detail, .. } = failure;
         if self.outage != Some(reason) {
             self.outage = Some(reason);
             warn!(store = %self.context.store.name, node = %self.node.addr,

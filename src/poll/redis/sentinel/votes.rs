@@ -33,6 +33,13 @@ impl Votes {
         counts.into_iter().max_by_key(|(addr, votes)| (*votes, prefers(addr)))
     }
 
+    /// Who names whom, in words.
+    pub fn told(&self) -> String {
+        let each =
+            self.named.iter().map(|(sentinel, primary)| format!("{sentinel} names {primary}"));
+        each.collect::<Vec<_>>().join(", ")
+    }
+
     /// Ends a round: whether different primaries were named in this one and the one before. A failover is told from
     /// sentinel to sentinel, so they may differ for a moment. `None` while none answers.
     pub fn disagree(&mut self, called: impl Fn(&Arc<str>) -> Arc<str>) -> Option<bool> {
@@ -69,6 +76,7 @@ mod tests {
         votes.hear(&b, Some("new:1".into()));
         assert_eq!(votes.disagree(as_named), Some(false), "the first round");
         assert_eq!(votes.disagree(as_named), Some(true));
+        assert_eq!(votes.told(), "s:1 names old:1, s:2 names new:1");
         votes.hear(&a, None);
         assert_eq!(votes.disagree(as_named), Some(false), "one that is down does not disagree");
         votes.hear(&a, Some("new:1".into()));

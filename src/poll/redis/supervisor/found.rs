@@ -14,6 +14,7 @@ impl Supervisor {
         found: Vec<Vec<u8>>,
         is_last: bool,
     ) -> Result<(), Closed> {
+        let found = self.own(line, found);
         let mut told: Vec<Observation> =
             found.iter().filter_map(|key| self.keys.offer(key)).collect();
         told.extend(self.keys.take_gave_way());
@@ -35,7 +36,9 @@ impl Supervisor {
     pub(super) async fn gone(&mut self, line: Line, ids: Vec<KeyId>) -> Result<(), Closed> {
         let (keys, settings) = (&mut self.keys, &self.context.settings);
         let now = clock::mono();
-        let holders = || self.primaries.keys().copied();
+        // In a cluster only one line has it: the one that is asked for it.
+        let is_alone = self.cluster.is_some();
+        let holders = || self.primaries.keys().copied().filter(|l| !is_alone || *l == line);
         let told = ids
             .into_iter()
             .filter_map(|id| keys.gone(id, line, holders(), settings, now))
@@ -53,7 +56,7 @@ impl Supervisor {
             self.send(observation).await?;
         }
         if is_changed {
-            self.list.send_replace(self.keys.list());
+            self.publish();
         }
         Ok(())
     }

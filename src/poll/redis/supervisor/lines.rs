@@ -15,9 +15,9 @@ use crate::poll::redis::links::{LineLink, Links};
 /// Where each line begins.
 pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
     match store.topology {
-        // Behind sentinels, what they name begins it.
-        Topology::Sentinel(_) => Vec::new(),
-        Topology::Standalone => vec![(Line::default(), store.url.addr.clone())],
+        // Behind sentinels, what they name begins it; in a cluster, what the map of its slots tells.
+        Topology::Sentinel(_) | Topology::Cluster => Vec::new(),
+        Topology::Standalone | Topology::Auto => vec![(Line::default(), store.url.addr.clone())],
     }
 }
 
@@ -32,14 +32,16 @@ impl Supervisor {
     }
 
     /// Lets nodes go that nobody announces any more. Not while no primary of their line could announce them, and never a
-    /// primary: in a failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
+    /// primary or a replica of its history that answers: in a failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
     pub(super) fn drop_forgotten(&mut self) {
         let now = clock::mono();
         let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
         let are_named = self.sentinels_verdict().is_some();
+        let has_left = |n: &Node| self.cluster.as_ref().is_some_and(|c| !c.shards.has(n.line));
         let is_out = |a: &Arc<str>, n: &Node| match are_named {
+            _ if has_left(n) => true,
             true => self.primaries.get(&n.line) != Some(a),
-            false => !n.is_master() && self.has_other_master(a, n.line),
+            false => !n.speaks_for_itself() && self.has_other_master(a, n.line),
         };
         let forgotten: Vec<Arc<str>> = self
             .nodes
@@ -74,13 +76,17 @@ impl Supervisor {
             let is_primary = self.primaries.get(&node.line) == Some(addr);
             node.scans.store(is_primary, Ordering::Relaxed);
         }
-        let links = Links {
+        let mut links = Links {
             lines: lines.into_iter().map(|line| (line, self.link(line))).collect(),
             all: {
                 let nodes = self.nodes.values().map(|n| n.requests.clone());
                 nodes.chain(self.sentinels.queues()).collect()
             },
+            by_slot: self.cluster.as_ref().map(|c| c.shards.by_slot()),
         };
+        if let Some(why) = self.cluster.as_ref().and_then(|c| c.why) {
+            links.lines.entry(Line::default()).or_default().why = Some(why);
+        }
         self.links.send_replace(links);
     }
 

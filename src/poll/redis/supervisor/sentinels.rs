@@ -33,6 +33,8 @@ pub(super) struct Sentinels {
     pub(super) votes: Votes,
     /// What was told last.
     told: Option<Verdict>,
+    /// That they disagree was logged.
+    warned_of_discord: bool,
     warned_of_many: bool,
 }
 
@@ -196,7 +198,23 @@ impl Supervisor {
         let mut votes = std::mem::take(&mut self.sentinels.votes);
         let disagree = votes.disagree(|name| self.called(name));
         self.sentinels.votes = votes;
+        self.log_discord(disagree);
         self.tell_of_sentinels(Some(disagree)).await
+    }
+
+    /// Who names whom, when it begins that they differ.
+    fn log_discord(&mut self, disagree: Option<bool>) {
+        let Some(disagree) = disagree else { return };
+        let was = std::mem::replace(&mut self.sentinels.warned_of_discord, disagree);
+        let store = &self.context.store.name;
+        match (was, disagree) {
+            (false, true) => {
+                let told = self.sentinels.votes.told();
+                warn!(%store, "the sentinels name different primaries: {told}");
+            }
+            (true, false) => info!(%store, "the sentinels name one primary again"),
+            _ => {}
+        }
     }
 
     async fn tell_of_sentinels(&mut self, round: Option<Option<bool>>) -> Result<(), Closed> {
