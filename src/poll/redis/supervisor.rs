@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 use super::context::{Context, Settings};
 use super::dial::{addr_text, parse_addr};
-use super::feed::Feed;
+use super::events::Feed;
 use super::keys::{KeyList, Keys};
 use super::links::Links;
 use super::member::{Node, Rank};
