@@ -3,7 +3,7 @@
 use super::Supervisor;
 use crate::observe::Line;
 use crate::poll::redis::agenda::Agenda;
-use crate::poll::redis::feed::Feed;
+use crate::poll::redis::events::Feed;
 use crate::poll::redis::keys::KeyList;
 
 impl Supervisor {
