@@ -236,8 +236,10 @@ fn a_restart_is_told(exporter: &mut Exporter, pairs: &mut [Pair]) {
 /// The replica takes over with what it has.
 fn a_promotion_is_told(exporter: &mut Exporter, pairs: &mut [Pair]) {
     for pair in &*pairs {
-        let has_followed =
-            || (pair.replica.text(&["GET", "lock:busy"]) == "busy-2:y").then_some(());
+        let has_followed = || {
+            let has = pair.replica.cmd(&["GET", "lock:busy"]);
+            (has == redis::Value::BulkString("busy-2:y".into())).then_some(())
+        };
         wait_until("the replica has the new history", SOON, has_followed);
     }
     on_each(exporter, pairs, "dlock_replica_diverged 0 after the restart", |pair, m| {

@@ -23,6 +23,8 @@ mod deploy_kubernetes;
 mod deploy_sandbox;
 mod deploy_systemd;
 mod documents;
+mod events;
+mod evicted;
 mod failover;
 mod false_alarms;
 mod fencing;

@@ -224,7 +224,11 @@ fn a_rotated_password_is_read_at_the_next_connect() {
         line.and_then(|n| n.parse::<u64>().ok()).expect("INFO counts connections")
     };
     let before = connects();
-    assert_eq!(server.number(&["CLIENT", "KILL", "USER", "dlock"]), 1, "its one connection");
+    assert_eq!(
+        server.number(&["CLIENT", "KILL", "USER", "dlock"]),
+        2,
+        "its connection and its feed's"
+    );
     exporter.wait_for("a new connection and dlock_store_up 1", SOON, |m| {
         up(m, &at) == Some(1.0)
             && failures(m, "network") >= 1.0

@@ -1,7 +1,7 @@
 //! Owns the pollers: starts and stops them as the config says, and carries wanted reads to them. A store whose config
 //! did not change keeps its connection through a reload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -229,9 +229,13 @@ impl Conductor {
 
     fn carry(&self, wanted: Vec<Wanted>) {
         let mut keys: BTreeMap<(StoreId, Mono), Vec<KeyId>> = BTreeMap::new();
+        let mut facts: BTreeSet<StoreId> = BTreeSet::new();
         for w in wanted {
             match w {
                 Wanted::Key { store, key, at } => keys.entry((store, at)).or_default().push(key),
+                Wanted::Facts { store } => {
+                    facts.insert(store);
+                }
                 Wanted::Look { worker, what, at } => {
                     let what = match what {
                         LivenessSource::Process => Look::Process,
@@ -244,6 +248,9 @@ impl Conductor {
                     }
                 }
             }
+        }
+        for running in self.stores.values().filter(|r| facts.contains(&r.id)) {
+            running.handle.refresh_facts();
         }
         for ((store, at), keys) in keys {
             if let Some(running) = self.stores.values().find(|r| r.id == store) {

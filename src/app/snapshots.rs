@@ -239,6 +239,7 @@ fn is_shown_with_the_next_poll(fact: &Observation) -> bool {
     matches!(
         fact,
         Observation::Batch(_)
+            | Observation::Heard(_)
             | Observation::KeyWatched(_)
             | Observation::KeyForgotten { .. }
             | Observation::Stalls(_)

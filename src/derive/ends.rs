@@ -2,7 +2,7 @@
 //!
 //! The counters that could tell of a flush or an eviction are read after a sweep, so an end waits for them.
 
-use super::lock::Claim;
+use super::lock::{Claim, Told};
 use super::servers::{Losses, Settled};
 use super::tenure::Seen;
 use super::words::{Evidence, Liveness};
@@ -55,6 +55,10 @@ pub struct PendingEnd {
     pub losses: Option<Losses>,
     /// What its owner may go on believing.
     pub claim: Claim,
+    /// The read that did not show it showed another owner.
+    pub is_succeeded: bool,
+    /// What the feed tells of it.
+    pub told: Told,
 }
 
 /// What the node's facts, read after the end, say. `None` where the server does not show it.
@@ -113,6 +117,11 @@ impl PendingEnd {
         }
         if self.is_clock_step() {
             return Some(Evidence::ClockStep);
+        }
+        match self.told {
+            Told::Overwrite => return Some(Evidence::Overwritten),
+            Told::NotYet => return None,
+            Told::Nothing => {}
         }
         let evictions = match (self.last.marks.evicted, after.evicted) {
             (Some(e0), Some(e1)) => e1 > e0,
@@ -209,6 +218,8 @@ mod tests {
             has_returned: false,
             losses: None,
             claim: Claim::default(),
+            is_succeeded: false,
+            told: Told::Nothing,
         }
     }
 

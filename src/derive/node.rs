@@ -34,6 +34,8 @@ pub struct Node {
     pub unsafe_until: Option<Mono>,
     /// Comparisons of locks with this replica: tried, not decided.
     pub confirmations: (u64, u64),
+    /// Seconds in which an event feed there heard nothing; `None` where there never was one.
+    pub event_gap: Option<f64>,
     /// When it last answered or failed; `None` for one of an earlier config that nobody spoke of since.
     pub heard: Option<Mono>,
 }
@@ -74,6 +76,7 @@ impl Node {
             restarts: 0,
             unsafe_until: None,
             confirmations: (0, 0),
+            event_gap: None,
             heard: None,
         }
     }

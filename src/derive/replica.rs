@@ -6,62 +6,25 @@
 //!
 //! An owner with its E does not come back once it has gone, but absence does: between two reads that show a free lock it
 //! may have been taken and released. So a key that only the replica has counts when it shows the same twice.
+//!
+//! Before 7.0 a replica gets the time that remains of a lease and adds it to its own clock when it comes to it: whatever
+//! delayed the write, or lies between the clocks, is in its expiry. There another instant is no difference.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::sight::{Between, Held, Sight, same_expiry, surely_before};
 use super::words::DivergenceKind;
-use crate::observe::{Expiry, Mono, ServerTime, Span, Token};
-
-/// E of two nodes is the same absolute time, and what differs by less is no write. Below 7.0 it is made of TIME and PTTL of one
-/// transaction: a server that is starved between the two is wrong by as long.
-const SAME_EXPIRY_MICROS: i64 = 20_000;
-
-/// Views of a replica that wait for the primary's next read at most. All nodes are swept in step, so one view comes before
-/// the read that settles the view before it.
-const MOST_PENDING: usize = 2;
-
-/// What a node showed of the lock.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sight {
-    /// When.
-    pub span: Span,
-    /// The node's clock.
-    pub time: ServerTime,
-    /// Its replication offset.
-    pub offset: Option<u64>,
-    /// What the key showed.
-    pub held: Held,
-}
-
-/// Owner token and E; `None` if the key is absent.
-pub type Held = Option<(Option<Token>, Expiry)>;
-
-impl Sight {
-    /// Whether both show the same owner and E.
-    pub(in crate::derive) fn agrees(&self, other: &Sight) -> bool {
-        match (&self.held, &other.held) {
-            (None, None) => true,
-            (Some((a, ea)), Some((b, eb))) => a == b && same_expiry(*ea, *eb),
-            _ => false,
-        }
-    }
-}
-
-fn same_expiry(a: Expiry, b: Expiry) -> bool {
-    match (a, b) {
-        (Expiry::At(a), Expiry::At(b)) => a.micros_since(b).abs() <= SAME_EXPIRY_MICROS,
-        (a, b) => a == b,
-    }
-}
+use crate::observe::{Expiry, Mono};
 
 /// One replica's record with one lock.
 #[derive(Clone, Debug)]
 pub struct Replica {
     /// Its address.
     pub addr: Arc<str>,
-    /// Its views, each with the primary's read before, until the primary is read again.
-    pending: VecDeque<(Sight, Sight)>,
+    /// Its expiries are not the primary's instants.
+    pub is_relative: bool,
+    /// Its views until the primary is read again.
+    pending: Between,
     /// The last decided difference, and what the replica showed.
     streak: Option<(DivergenceKind, Held)>,
     /// The last decided difference.
@@ -80,7 +43,14 @@ pub enum Compared {
 impl Replica {
     /// A replica that was not compared yet.
     pub fn new(addr: Arc<str>) -> Self {
-        Self { addr, pending: VecDeque::new(), streak: None, kind: None, decided: None }
+        Self {
+            addr,
+            is_relative: false,
+            pending: Between::default(),
+            streak: None,
+            kind: None,
+            decided: None,
+        }
     }
 
     /// Takes the replica's view; `primary` holds the primary's last reads, the newest first. Sweeps run in step, so the
@@ -93,13 +63,13 @@ impl Replica {
     ) -> Option<Compared> {
         let mut primary = primary.into_iter().peekable();
         let newest = *primary.peek()?;
-        let primary = primary.find(|p| p.span.done <= sight.span.sent)?;
-        if self.pending.len() >= MOST_PENDING || !newest.agrees(primary) {
+        let primary = surely_before(&sight, primary)?;
+        if !self.pending.has_room() || !newest.agrees(primary) {
             return None;
         }
         match (sight.offset, primary.offset) {
             (Some(r), Some(p)) if r >= p => {
-                self.pending.push_back((sight, primary.clone()));
+                self.pending.wait(sight, primary);
                 None
             }
             _ => Some(Compared::Undecided),
@@ -108,17 +78,15 @@ impl Replica {
 
     /// Takes the primary's next read, and settles the views that are surely older.
     pub fn settle(&mut self, primary: &Sight) {
-        // Also a read that overlaps a view tells that the lock moved about then.
-        self.pending.retain(|(_, before)| before.agrees(primary));
-        while self.pending.front().is_some_and(|(sight, _)| sight.span.done <= primary.span.sent) {
-            let Some((sight, _)) = self.pending.pop_front() else { break };
+        self.pending.keep_unmoved(primary, Sight::agrees);
+        while let Some((sight, _)) = self.pending.settled_by(primary) {
             self.decide(&sight, primary);
         }
     }
 
     fn decide(&mut self, sight: &Sight, primary: &Sight) {
         self.decided = Some(primary.span.done);
-        let Some(kind) = difference(sight, primary) else {
+        let Some(kind) = difference(sight, primary, self.is_relative) else {
             self.streak = None;
             self.kind = None;
             return;
@@ -139,11 +107,11 @@ impl Replica {
 
     /// A view taken before a break proves nothing after it.
     pub fn forget_pending(&mut self) {
-        self.pending.clear();
+        self.pending = Between::default();
     }
 }
 
-fn difference(replica: &Sight, primary: &Sight) -> Option<DivergenceKind> {
+fn difference(replica: &Sight, primary: &Sight, is_relative: bool) -> Option<DivergenceKind> {
     match (&replica.held, &primary.held) {
         (None, None) => None,
         (None, Some((_, Expiry::At(e)))) if replica.time > *e => {
@@ -154,129 +122,11 @@ fn difference(replica: &Sight, primary: &Sight) -> Option<DivergenceKind> {
         (Some((_, Expiry::At(e))), None) if *e <= primary.time => None,
         (Some(_), None) => Some(DivergenceKind::Extra),
         (Some((a, _)), Some((b, _))) if a != b => Some(DivergenceKind::Owner),
+        (Some((_, Expiry::At(_))), Some((_, Expiry::At(_)))) if is_relative => None,
         (Some((_, a)), Some((_, b))) if !same_expiry(*a, *b) => Some(DivergenceKind::Expiry),
         _ => None,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TICK: std::time::Duration = std::time::Duration::from_millis(1);
-
-    fn sight(s: f64, offset: u64, held: Option<(&str, i64)>) -> Sight {
-        let at = Mono::from_secs_f64(s);
-        Sight {
-            span: Span { sent: at, done: at },
-            time: ServerTime((s * 1e6) as i64),
-            offset: Some(offset),
-            held: held
-                .map(|(t, e)| (Some(Token::new(t.as_bytes())), Expiry::At(ServerTime::from_ms(e)))),
-        }
-    }
-
-    fn round(
-        r: &mut Replica,
-        s: f64,
-        primary: Option<(&str, i64)>,
-        replica: Option<(&str, i64)>,
-        lag: u64,
-    ) {
-        let p = |at| sight(at, 100, primary);
-        r.look(sight(s + 0.1, 100 - lag, replica), [&p(s)]);
-        r.settle(&p(s + 1.0));
-    }
-
-    #[test]
-    fn two_confirmed_differences_are_a_divergence() {
-        let mut r = Replica::new("r".into());
-        round(&mut r, 1.0, Some(("a", 30_000)), Some(("b", 30_000)), 0);
-        assert_eq!(r.kind, None);
-        round(&mut r, 2.0, Some(("a", 30_000)), Some(("b", 30_000)), 0);
-        assert_eq!(r.kind, Some(DivergenceKind::Owner));
-        round(&mut r, 3.0, Some(("a", 30_000)), Some(("a", 30_000)), 0);
-        assert_eq!(r.kind, None);
-    }
-
-    #[test]
-    fn sweeps_in_step_decide_at_every_poll_whichever_is_read_first() {
-        let (ours, theirs) = (Some(("a", 30_000)), Some(("b", 30_000)));
-        for primary_first in [true, false] {
-            let mut r = Replica::new("r".into());
-            let mut reads: Vec<Sight> = vec![sight(0.0, 100, ours)];
-            for tick in 1..=3 {
-                // Both reads of a tick overlap: neither is surely older than the other.
-                let (p, v) =
-                    (sight(f64::from(tick), 100, ours), sight(f64::from(tick), 100, theirs));
-                let p = Sight { span: Span { done: p.span.done.plus(TICK), ..p.span }, ..p };
-                let v = Sight { span: Span { done: v.span.done.plus(TICK), ..v.span }, ..v };
-                if primary_first {
-                    r.settle(&p);
-                    reads.insert(0, p);
-                    r.look(v, &reads[..2]);
-                } else {
-                    r.look(v, &reads);
-                    r.settle(&p);
-                    reads.insert(0, p);
-                }
-                let expected = (tick == 3).then_some(DivergenceKind::Owner);
-                assert_eq!(r.kind, expected, "at {tick}, {primary_first}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_free_lock_that_is_taken_for_an_instant_again_and_again_is_no_divergence() {
-        let mut r = Replica::new("r".into());
-        for (k, owner) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
-            round(&mut r, k as f64, None, Some((owner, 90_000)), 0);
-        }
-        assert_eq!(r.kind, None);
-        round(&mut r, 5.0, None, Some(("e", 90_000)), 0);
-        assert_eq!(r.kind, Some(DivergenceKind::Extra));
-    }
-
-    #[test]
-    fn a_replica_that_lags_decides_nothing() {
-        let mut r = Replica::new("r".into());
-        for k in 0..5 {
-            round(&mut r, f64::from(k), Some(("a", 30_000)), None, 1);
-        }
-        assert_eq!((r.kind, r.decided), (None, None));
-    }
-
-    #[test]
-    fn a_lock_that_moves_decides_nothing() {
-        let mut r = Replica::new("r".into());
-        r.look(sight(1.1, 100, Some(("a", 30_000))), [&sight(1.0, 90, Some(("a", 30_000)))]);
-        r.settle(&sight(2.0, 120, Some(("b", 31_000))));
-        assert_eq!((r.kind, r.decided), (None, None));
-    }
-
-    #[test]
-    fn the_replicas_own_clock_is_no_divergence() {
-        let mut r = Replica::new("r".into());
-        for s in [31.0, 32.0] {
-            // The primary's clock is behind; the replica's has passed E.
-            let p = |at: f64| Sight {
-                time: ServerTime::from_ms(20_000),
-                ..sight(at, 100, Some(("a", 30_000)))
-            };
-            r.look(sight(s + 0.1, 100, None), [&p(s)]);
-            r.settle(&p(s + 0.5));
-        }
-        assert_eq!(r.kind, Some(DivergenceKind::ExpiredByClock));
-    }
-
-    #[test]
-    fn a_key_that_expired_on_the_primary_may_linger_on_the_replica() {
-        let mut r = Replica::new("r".into());
-        round(&mut r, 31.0, None, Some(("a", 30_000)), 0);
-        round(&mut r, 32.0, None, Some(("a", 30_000)), 0);
-        assert_eq!(r.kind, None);
-        round(&mut r, 33.0, None, Some(("a", 90_000)), 0);
-        round(&mut r, 34.0, None, Some(("a", 90_000)), 0);
-        assert_eq!(r.kind, Some(DivergenceKind::Extra));
-    }
-}
+mod tests;

@@ -150,6 +150,8 @@ impl State {
                 }
                 self.settle_steps(b.span.done, fx);
             }
+            // It says nothing of a lock.
+            Observation::Changed { .. } => {}
             Observation::Node(f) => {
                 if let Some(s) = self.stores.get_mut(&f.node.store) {
                     s.facts(f, fx);
@@ -175,6 +177,16 @@ impl State {
                     }
                 }
                 self.retire(d.span.done, fx);
+            }
+            Observation::Feed(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.feed(r);
+                }
+            }
+            Observation::Heard(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.hear(r, fx);
+                }
             }
             Observation::Poll(p) => self.polls.learn(p),
             Observation::Heartbeat(r) => self.heartbeat(r, fx),

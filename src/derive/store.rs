@@ -1,6 +1,7 @@
 //! One lock store: its lines and nodes, where breaks lie, and its locks. Verdicts on a lock come only from the reads of its
 //! line's primary.
 
+mod hearing;
 mod line;
 mod others;
 pub mod sentinels;
@@ -21,7 +22,7 @@ use super::quorum;
 use super::rules::Rules;
 use super::servers::Common;
 use super::tenure::Seen;
-use super::wanted::{Effects, Notice, Weight};
+use super::wanted::{Effects, Notice, Wanted, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
 use crate::observe::lock::CompanionRead;
@@ -101,7 +102,7 @@ impl Store {
     }
 
     /// A node, which tells that it belongs to this line.
-    fn node(&mut self, node: &NodeRef) -> &mut Node {
+    pub(super) fn node(&mut self, node: &NodeRef) -> &mut Node {
         let known = self.nodes.entry(node.addr.clone());
         let known = known.or_insert_with(|| Node::new(node.addr.clone()));
         known.line = node.line;
@@ -160,6 +161,7 @@ impl Store {
         let Some(node) = self.nodes.get(&batch.node.addr) else { return };
         let Some(line) = self.lines.get(&batch.node.line) else { return };
         let marks = marks(node, line);
+        let hears = line.hears_overwrites();
         // Nothing about leases can be judged by a clock that stands still.
         if node.clock.is_standing() {
             return;
@@ -197,6 +199,9 @@ impl Store {
             let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
+            if hears && lock.servers.is_none() && lock.may_have_been_overwritten(seen.span.done) {
+                fx.wanted.push(Wanted::Facts { store: self.id });
+            }
             lock.count_votes(seen.span.done, fx);
             lock.counted_servers(seen, fx);
             self.missed.tell(lock, fx);

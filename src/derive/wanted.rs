@@ -18,6 +18,11 @@ pub enum Wanted {
         /// When the request should leave.
         at: Mono,
     },
+    /// Read what the primary says of itself, now.
+    Facts {
+        /// Its store.
+        store: StoreId,
+    },
     /// Look at this worker.
     Look {
         /// Its name.

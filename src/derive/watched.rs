@@ -32,7 +32,7 @@ impl Store {
         self.parked_since = None;
         // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.
         for line in self.lines.values_mut() {
-            (line.primary, line.led_by) = (None, None);
+            (line.primary, line.led_by, line.feed) = (None, None, None);
         }
         self.sentinels = Default::default();
         for n in self.nodes.values_mut() {

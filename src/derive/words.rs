@@ -68,6 +68,8 @@ words! {
         Quorum = "quorum",
         /// The server lost it, and another owner got it before the first one's lease was over.
         Lost = "lost",
+        /// Another owner wrote over the first one before its lease was over.
+        Overwrite = "overwrite",
     }
 }
 

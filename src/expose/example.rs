@@ -126,6 +126,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         permissions: vec![("CONFIG", true), ("INFO", false)],
         restarts: 0,
         confirmations: replica.then_some((5, 1)),
+        event_gap_seconds: primary.then_some(0.25),
         clock_steps: (1, 0),
         clock_step_seconds: Some(3.5),
     }

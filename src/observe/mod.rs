@@ -7,6 +7,7 @@
 pub mod cgroup;
 pub mod clock;
 pub mod companion;
+pub mod feed;
 pub mod jvm;
 pub mod label;
 pub mod lock;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 pub use cgroup::CgroupRead;
 pub use clock::{ClockRead, HostClock};
+pub use feed::FeedRead;
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
 pub use node::{Line, NodeFacts, NodeRef, Role};
@@ -76,6 +78,11 @@ pub enum Observation {
     },
     /// One atomic read of some keys of one node.
     Batch(BatchRead),
+    /// The batches before were read because their keys are said to have changed: what they show is news.
+    Changed {
+        /// Their store.
+        store: StoreId,
+    },
     /// What a node says of itself (`INFO`), taken after the reads of a sweep or right after connecting.
     Node(Box<NodeFacts>),
     /// A node could not be reached or refused us.
@@ -84,6 +91,10 @@ pub enum Observation {
     Sentinels(SentinelsSay),
     /// A sweep over all keys of a node ended.
     SweepDone(node::SweepDone),
+    /// How a store's event feed stands.
+    Feed(FeedRead),
+    /// What a store's event feed heard.
+    Heard(Box<feed::Heard>),
     /// A poll of a target ended; tells about the exporter, not about locks.
     Poll(poll::PollDone),
     /// One read of a worker's heartbeat.

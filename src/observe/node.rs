@@ -110,6 +110,20 @@ pub struct NodeFacts {
     pub permissions: Vec<(&'static str, bool)>,
 }
 
+impl NodeFacts {
+    /// Whether replicas get the instant at which a key expires. Before 7.0 they get the time that remains, and add it to
+    /// their own clock when they come to it. Not known where no version is.
+    pub fn replicates_instants(&self) -> bool {
+        let major = self.version.split('.').next().and_then(|n| n.parse::<u32>().ok());
+        self.flavor != "redis" || major.is_some_and(|major| major >= 7)
+    }
+
+    /// Whether its memory limit and policy let it evict keys; `None` where it does not show them.
+    pub fn evicts_locks(&self) -> Option<bool> {
+        Some(self.maxmemory? > 0 && self.maxmemory_policy.as_deref()? != "noeviction")
+    }
+}
+
 /// Why a node could not be used; the text goes to the log, the reason to a label.
 #[derive(Clone, Debug)]
 pub struct NodeFailed {

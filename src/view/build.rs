@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use super::clock::clock_views;
 use super::lock::lock_view;
+use super::node::node_view;
 use super::worker::worker_view;
-use super::{EXAMPLES, LeftOut, LockView, NodeFactsView, NodeView, PollerView, StoreView, View};
+use super::{EXAMPLES, LeftOut, LockView, NodeView, PollerView, StoreView, View};
 use super::{coverage, group};
-use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
-use crate::derive::host_clock::wall_ahead;
 use crate::derive::interval::Interval;
 use crate::derive::lock::Lock;
-use crate::derive::node::{Node, primaries};
+use crate::derive::node::primaries;
 use crate::derive::store::Store;
 use crate::derive::{Evidence, State};
 use crate::observe::node::FailReason;
-use crate::observe::{HostClock, Mono, Role};
+use crate::observe::{HostClock, Mono};
 
 /// The instant a view is made for.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +34,7 @@ impl Instant {
     }
 
     /// This host's wall clock minus the observer's.
-    fn ahead(self) -> Interval {
+    pub(super) fn ahead(self) -> Interval {
         Interval::around(self.wall - self.mono.secs_since(Mono(0)), 0.0)
     }
 }
@@ -149,71 +148,6 @@ fn left_out(store: &Store, is_meant: impl Fn(&Lock) -> bool) -> LeftOut {
     let mut keys = store.locks.values().filter(|l| is_meant(l));
     let examples: Vec<_> = keys.by_ref().take(EXAMPLES).map(|l| l.key_text.clone()).collect();
     LeftOut { count: (examples.len() + keys.count()) as u64, examples }
-}
-
-fn node_view(state: &State, store: &Store, node: &Node, instant: Instant) -> NodeView {
-    let now = instant.mono;
-    let poll = state.rules.poll_interval;
-    let facts = node.facts.as_ref().filter(|f| is_fresh(Some(f.span.done), now, poll));
-    let is_replica = matches!(node.role, Role::Replica { .. });
-    let primary = store.primary(node.line);
-    NodeView {
-        addr: node.addr.clone(),
-        up: node.is_up && node.failure.is_none(),
-        failure: node
-            .failure
-            .as_ref()
-            .map(|f| (f.reason, f.detail.clone(), now.secs_since(f.since).max(0.0))),
-        permissions: node.facts.as_ref().map(|f| f.permissions.clone()).unwrap_or_default(),
-        restarts: node.restarts,
-        confirmations: is_replica.then_some(node.confirmations),
-        clock_steps: (node.clock.forward, node.clock.backward),
-        clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),
-        facts: facts.map(|f| {
-            let is_master = f.role == Role::Master;
-            let primary_offset = primary.and_then(|p| p.facts.as_ref()?.offset);
-            NodeFactsView {
-                version: f.version.as_str().into(),
-                flavor: f.flavor.as_str().into(),
-                mode: f.mode.as_str().into(),
-                maxmemory_policy: f.maxmemory_policy.as_deref().unwrap_or("").into(),
-                role: f.role.as_str(),
-                lag_bytes: match (is_replica, primary_offset, f.offset) {
-                    // The two offsets are read at different instants: a replica read later is not ahead.
-                    (true, Some(p), Some(r)) => Some(p.saturating_sub(r)),
-                    _ => None,
-                },
-                link_up: match f.role {
-                    Role::Replica { linked } => Some(linked),
-                    _ => None,
-                },
-                connected_replicas: f.connected_replicas.filter(|_| is_master),
-                min_replicas_to_write: f.min_replicas_to_write.filter(|_| is_master),
-                durable: f.aof,
-                evicts_locks: evicts_locks(f.maxmemory, f.maxmemory_policy.as_deref()),
-                rtt_seconds: node.clock.rtt().map(|r| r.as_secs_f64()),
-                clock_offset: node.clock.interval_at(now).map(|offset| {
-                    // Kept against the observer's monotonic clock; wall minus monotonic makes it this host's.
-                    let host = state.host_clock.last().map_or_else(|| instant.ahead(), wall_ahead);
-                    let offset = Interval::from_micros(offset).minus(host);
-                    (offset.middle(), offset.half())
-                }),
-                skew_bound_seconds: skew(&state.clocks, &state.walls(now), &store.name, node)
-                    .map(|s| s.interval.worst()),
-                clock_frozen: node.clock.frozen,
-                restart_unsafe: (f.role != Role::Sentinel)
-                    .then(|| node.unsafe_until.is_some_and(|until| now < until)),
-                evicted_keys: f.evicted_keys,
-                expired_keys: f.expired_keys,
-                connections_received: f.connections_received,
-                rejected_connections: f.rejected_connections,
-            }
-        }),
-    }
-}
-
-fn evicts_locks(maxmemory: Option<u64>, policy: Option<&str>) -> Option<bool> {
-    Some(maxmemory? > 0 && policy? != "noeviction")
 }
 
 /// By store: the skew bound of its primary, the worst where there are several, or of its worst node while one is missing.

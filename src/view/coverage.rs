@@ -1,7 +1,10 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
 use super::holder::Holder;
-use super::{Aspect, BlindReason, LockView, clock, hint, host_coverage, lease_coverage, resources};
+use super::{
+    Aspect, BlindReason, LockView, clock, event_coverage, hint, host_coverage, lease_coverage,
+    resources,
+};
 use crate::config::{ProcessSource, SeriesTier, WorkerGroup};
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
@@ -14,7 +17,7 @@ use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 40] = [
+pub const BLIND: [(Aspect, BlindReason); 43] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
@@ -43,6 +46,9 @@ pub const BLIND: [(Aspect, BlindReason); 40] = [
     (Aspect::Fencing, BlindReason::Permission),
     (Aspect::Fencing, BlindReason::Unreachable),
     (Aspect::Fencing, BlindReason::NoHistory),
+    (Aspect::Events, BlindReason::Permission),
+    (Aspect::Events, BlindReason::Unsupported),
+    (Aspect::Events, BlindReason::Unreachable),
     (Aspect::Renewals, BlindReason::Unsupported),
     (Aspect::Renewals, BlindReason::NoHistory),
     (Aspect::Replicas, BlindReason::Unreachable),
@@ -95,6 +101,7 @@ pub(super) fn judge(
     {
         lost.push((Aspect::Clock, reason));
     }
+    lost.extend(event_coverage::reason(state, lock).map(|reason| (Aspect::Events, reason)));
     resources::blind(state, lock, now, &mut lost);
     let list = resources::list_reason(state, lock, now);
     lost.extend(list.map(|reason| (Aspect::Holder, reason)));

@@ -288,11 +288,14 @@ fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
         return Vec::new();
     }
     let has_several = state.stores.get(&lock.store).is_some_and(|s| s.nodes.len() > 1);
+    let line = state.stores.get(&lock.store).and_then(|s| s.lines.get(&lock.line));
+    let hears = line.is_some_and(|l| l.hears_overwrites());
     let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
-    let is_judged = |kind: ContentionKind| match kind {
+    let can_be_judged = |kind| match kind {
         ContentionKind::Primaries => has_several && lock.servers.is_none(),
+        ContentionKind::Overwrite => hears && lock.servers.is_none(),
         ContentionKind::Quorum => lock.servers.is_some(),
         ContentionKind::Lost => lock.servers.is_none(),
     };
-    kinds.filter(|(kind, n)| is_judged(*kind) || *n > 0).collect()
+    kinds.filter(|(kind, n)| can_be_judged(*kind) || *n > 0).collect()
 }

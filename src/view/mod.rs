@@ -4,6 +4,7 @@
 mod build;
 mod clock;
 mod coverage;
+mod event_coverage;
 mod group;
 mod hint;
 mod holder;
@@ -12,6 +13,7 @@ mod host_coverage;
 mod lease_coverage;
 mod list;
 mod lock;
+mod node;
 mod resources;
 mod worker;
 
@@ -25,6 +27,7 @@ pub use hint::{Hint, Namer, Reuse};
 pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
 pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
+pub use node::{NodeFactsView, NodeView};
 pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
@@ -36,7 +39,6 @@ pub use crate::derive::{
 };
 use crate::observe::Mono;
 pub use crate::observe::lock::Mode;
-use crate::observe::node::FailReason;
 
 /// Everything that is known at one instant. Ages are seconds on the observer's clock as of `taken`.
 #[derive(Clone, Debug, Default)]
@@ -117,74 +119,6 @@ pub struct LeftOut {
 
 /// Keys that are named as examples at most.
 pub const EXAMPLES: usize = 5;
-
-/// One Redis or Valkey node.
-#[derive(Clone, Debug)]
-pub struct NodeView {
-    /// The `addr` label.
-    pub addr: Arc<str>,
-    /// The last poll succeeded.
-    pub up: bool,
-    /// Why not: the reason, what exactly, and for how many seconds.
-    pub failure: Option<(FailReason, String, f64)>,
-    /// Its facts; `None` until the first and after three intervals without.
-    pub facts: Option<NodeFactsView>,
-    /// Commands in use and whether each was refused.
-    pub permissions: Vec<(&'static str, bool)>,
-    /// Run id changes seen.
-    pub restarts: u64,
-    /// Comparisons of a lock with a replica that were tried and those not decided in time; on replicas only.
-    pub confirmations: Option<(u64, u64)>,
-    /// Server clock steps seen: forward, backward.
-    pub clock_steps: (u64, u64),
-    /// The last step in seconds.
-    pub clock_step_seconds: Option<f64>,
-}
-
-/// What is known of a node while its facts are fresh.
-#[derive(Clone, Debug)]
-pub struct NodeFactsView {
-    /// Server version.
-    pub version: Arc<str>,
-    /// `redis` or `valkey`.
-    pub flavor: Arc<str>,
-    /// `standalone`, `sentinel`, `cluster`.
-    pub mode: Arc<str>,
-    /// Eviction policy, empty if not shown.
-    pub maxmemory_policy: Arc<str>,
-    /// `master`, `replica`, `sentinel` or `unknown`.
-    pub role: &'static str,
-    /// Primary offset minus replica offset, on replicas.
-    pub lag_bytes: Option<u64>,
-    /// On replicas.
-    pub link_up: Option<bool>,
-    /// On primaries.
-    pub connected_replicas: Option<u64>,
-    /// On primaries.
-    pub min_replicas_to_write: Option<u64>,
-    /// Append-only file on.
-    pub durable: Option<bool>,
-    /// Policy and memory limit let lock keys be evicted.
-    pub evicts_locks: Option<bool>,
-    /// Tightest recent round trip.
-    pub rtt_seconds: Option<f64>,
-    /// Server clock minus this host's, and the half-width of the interval that must contain it.
-    pub clock_offset: Option<(f64, f64)>,
-    /// Worst case between this host's clock and the server's: the tighter of `TIME` and chrony on both ends.
-    pub skew_bound_seconds: Option<f64>,
-    /// `TIME` does not advance.
-    pub clock_frozen: Option<bool>,
-    /// Restarted without durable data less than the longest lease ago.
-    pub restart_unsafe: Option<bool>,
-    /// `evicted_keys`.
-    pub evicted_keys: Option<u64>,
-    /// `expired_keys`.
-    pub expired_keys: Option<u64>,
-    /// `total_connections_received`.
-    pub connections_received: Option<u64>,
-    /// `rejected_connections`.
-    pub rejected_connections: Option<u64>,
-}
 
 /// One lock.
 #[derive(Clone, Debug)]

@@ -35,8 +35,24 @@ pub struct Store {
     pub owner_index: Option<String>,
     /// Which clock disciplines which node, as far as is known.
     pub clocks: Vec<NodeClock>,
+    /// How the server tells of changes between two polls.
+    pub events: Events,
     /// The locks.
     pub locks: Vec<LockConfig>,
+}
+
+/// How the server tells of changes between two polls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Events {
+    /// As it can, and where that costs it little.
+    #[default]
+    Auto,
+    /// By broadcasts for client-side caches.
+    Tracking,
+    /// By keyspace notifications, which the server has to have on.
+    Notifications,
+    /// Not at all.
+    Off,
 }
 
 /// How the servers of a store belong together.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
-use super::super::model::{RedisUrl, Store, Topology};
+use super::super::model::{Events, RedisUrl, Store, Topology};
 use super::super::redis_url;
 use super::super::unknown::variable;
 use super::clock::{self, Clocks};
@@ -91,6 +91,7 @@ pub(super) fn read(
         tls,
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
+        events: events(at),
         owner_index: index,
         topology: topology?,
         further_urls: further_urls?,
@@ -99,6 +100,15 @@ pub(super) fn read(
         url: url?,
     };
     complete.then_some(store)
+}
+
+fn events(at: &Cursor<'_>) -> Events {
+    match at.one_of("events") {
+        Some("tracking") => Events::Tracking,
+        Some("notifications") => Events::Notifications,
+        Some("off") => Events::Off,
+        _ => Events::Auto,
+    }
 }
 
 /// How its servers belong together. `auto`, which is also meant where nothing is said, is what the server says: one of a

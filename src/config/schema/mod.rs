@@ -105,11 +105,12 @@ pub(in crate::config) static STORE: Section = Section {
         key("tls", Table(&TLS), ""),
         key("connect_timeout", Duration("10ms", "1m"), "1s"),
         key("response_timeout", Duration("10ms", "1m"), "1s"),
+        key("events", OneOf(&["auto", "tracking", "notifications", "off"], &[]), "auto"),
         key("owner_index", Table(&OWNER_INDEX), ""),
         key("clocks", List(&NODE_CLOCK), ""),
         key("locks", List(&LOCK), ""),
     ],
-    later: &["events"],
+    later: &[],
 };
 
 pub(in crate::config) static SENTINEL: Section = Section {

@@ -165,7 +165,8 @@ fn mistakes_name_the_variable() {
         (
             "DLOCK__STORES__OTHER__EVENTS",
             "redis://h",
-            "DLOCK__STORES__OTHER__EVENTS: `events` is not supported by this version; remove it",
+            "DLOCK__STORES__OTHER__EVENTS: stores.other.events: `redis://h` is unknown; it is one of: auto, tracking, \
+             notifications, off",
         ),
         (
             "DLOCK__STORES__OTHER__URLS",

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::share::is_shared;
 use super::{Lock, Phase, ReadContext, rival::Rival};
 use crate::derive::ends::{After, Cut, PendingEnd};
-use crate::derive::replica::Sight;
+use crate::derive::sight::Sight;
 use crate::derive::tenure::Tenure;
 use crate::derive::wanted::Effects;
 use crate::derive::words::{ContentionKind, Evidence, Signal};
@@ -71,9 +71,11 @@ fn is_back(lost: (&Token, Option<&Arc<str>>), now: (&Token, Option<&Arc<str>>)) 
 
 /// Whether the server took the lock from its owner, which may not know.
 pub fn was_taken(claim: &Claim, evidence: Evidence, cut: Cut) -> bool {
-    claim.is_seen_twice
+    (claim.is_seen_twice || evidence == Evidence::Overwritten)
         && match evidence {
             Evidence::Flushed | Evidence::Evicted | Evidence::ClockStep => true,
+            // The proof lies between two reads, each of which shows another owner.
+            Evidence::Overwritten => true,
             // The new primary has all up to there: an acquire that it knew of was let go of by its owner, or overwritten.
             Evidence::Failover => match cut {
                 Cut::At(kept) => claim.acquired_after.is_some_and(|after| after >= kept),
@@ -98,6 +100,8 @@ pub struct Contested {
     lost: Vec<Lost>,
     /// An event is shown until then.
     shown_until: Option<Mono>,
+    /// What the last of them was.
+    last: Option<ContentionKind>,
     /// Events, in the order of `ContentionKind::ALL`.
     pub events: [u64; ContentionKind::ALL.len()],
 }
@@ -111,6 +115,7 @@ impl Contested {
 
     fn proven(&mut self, kind: ContentionKind, at: Mono, until: Mono) {
         self.count(kind);
+        self.last = Some(kind);
         let until = until.max(at.plus(LEAST_SHOWN));
         self.shown_until = Some(self.shown_until.map_or(until, |u| u.max(until)));
     }
@@ -142,6 +147,12 @@ impl Lock {
         }
     }
 
+    /// Whether the owner may have been written over in the read of that instant.
+    pub fn may_have_been_overwritten(&self, at: Mono) -> bool {
+        let last = self.pending.last().filter(|end| end.gone.span.done == at);
+        last.is_some_and(PendingEnd::may_be_overwritten)
+    }
+
     /// Another owner was found; ends that wait for their evidence are told.
     pub(super) fn succeeded_by(&mut self, owner: &Owner, worker: Option<&Arc<str>>, at: Mono) {
         for end in &mut self.pending {
@@ -162,7 +173,12 @@ impl Lock {
         if !self.is_exclusive() || !was_taken(&end.claim, evidence, after.cut) {
             return;
         }
-        if end.claim.is_succeeded {
+        if evidence == Evidence::Overwritten {
+            // The same worker's other token contends with nobody.
+            if end.claim.is_succeeded {
+                self.contested.proven(ContentionKind::Overwrite, end.gone.span.done, until);
+            }
+        } else if end.claim.is_succeeded {
             self.contested.proven(self.kind_of_loss(), end.gone.span.done, until);
         } else {
             if self.contested.lost.len() >= MOST_LOST {
@@ -205,15 +221,18 @@ impl Lock {
         let rival = self.rivals.iter().find(|r| r.is_shown(now, c.poll)).map(|r| r.addr.clone());
         let is_lost = self.contested.shown_until.is_some_and(|until| now < until);
         let value = self.is_exclusive().then_some(rival.is_some() || is_lost);
-        let is_quorum = self.servers.is_some();
+        let last = self.contested.last;
         let detail = || {
-            match rival {
-            Some(addr) => format!("{addr} says master too and grants it to another owner"),
-            None if is_quorum => {
-                "servers lost votes of its owner, and another owner got enough before the first one's lease was over"
+            match (rival, last) {
+            (Some(addr), _) => format!("{addr} says master too and grants it to another owner"),
+            (None, Some(ContentionKind::Overwrite)) => {
+                "another owner wrote over it before the first one's lease was over".into()
+            }
+            (None, Some(ContentionKind::Quorum)) => {
+                "servers lost votes of its owner, and another got enough before that one's lease was over"
                     .into()
             }
-            None => {
+            (None, _) => {
                 "the server lost it, and another owner got it before the first one's lease was over"
                     .into()
             }

@@ -6,7 +6,7 @@ use super::crowd::MOST;
 use super::named::UNATTRIBUTED;
 use super::share::Share;
 use super::write::learn_largest;
-use super::{Claim, Creep, Growth, Lock, Phase, ReadContext, expired_under_index};
+use super::{Claim, Creep, Growth, Lock, Phase, ReadContext, Told, expired_under_index};
 use crate::derive::ends::{After, PendingEnd};
 use crate::derive::tenure::{Seen, Tenure, Write};
 use crate::derive::wanted::{Effects, Weight};
@@ -197,6 +197,8 @@ impl Lock {
             is_shared: self.raised.is_some(),
             has_returned: false,
             is_retaken: false,
+            is_succeeded: next.is_some_and(|s| s.owner().is_some()),
+            told: Told::Nothing,
         });
         self.clear_tenure_signals(c.seen.span.done, fx);
     }
@@ -218,10 +220,12 @@ impl Lock {
         facts_sent: Mono,
         after: After,
         now: Option<ServerTime>,
+        told: impl Fn(&Self, &PendingEnd) -> Told,
         fx: &mut Effects,
     ) -> Vec<(Evidence, PendingEnd)> {
         let mut settled = Vec::new();
-        for p in std::mem::take(&mut self.pending) {
+        for mut p in std::mem::take(&mut self.pending) {
+            p.told = told(self, &p);
             let evidence = if facts_sent < p.gone.span.done { None } else { p.settle(after, now) };
             match evidence {
                 None => self.pending.push(p),

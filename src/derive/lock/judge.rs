@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::share::is_shared;
 use super::{Lock, Phase, ReadContext, Unreplicated};
 use crate::config::TokenKind;
-use crate::derive::replica::{Compared, Replica, Sight};
+use crate::derive::replica::{Compared, Replica};
+use crate::derive::sight::Sight;
 use crate::derive::tenure::{Overdue, Tenure};
 use crate::derive::wanted::Effects;
 use crate::derive::words::{DivergenceKind, LeaseSource, Signal};
@@ -182,8 +183,14 @@ impl Lock {
         self.sights[0] = Some(sight);
     }
 
-    /// Takes a replica's read. Returns how a comparison ended, if one did.
-    pub fn read_replica(&mut self, addr: &std::sync::Arc<str>, sight: Sight) -> Option<Compared> {
+    /// Takes a replica's read; `is_relative` if its expiries are not the primary's instants. Returns how a comparison ended,
+    /// if one did.
+    pub fn read_replica(
+        &mut self,
+        addr: &std::sync::Arc<str>,
+        sight: Sight,
+        is_relative: bool,
+    ) -> Option<Compared> {
         let i = match self.replicas.iter().position(|r| r.addr == *addr) {
             Some(i) => i,
             None => {
@@ -191,7 +198,9 @@ impl Lock {
                 self.replicas.len() - 1
             }
         };
-        self.replicas.get_mut(i)?.look(sight, self.sights.iter().flatten())
+        let replica = self.replicas.get_mut(i)?;
+        replica.is_relative = is_relative;
+        replica.look(sight, self.sights.iter().flatten())
     }
 
     /// Replicas with a decided difference no older than four polls.

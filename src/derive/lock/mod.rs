@@ -6,10 +6,12 @@
 mod absurd;
 mod beside;
 mod contested;
+mod context;
 mod counts;
 mod creep;
 mod crowd;
 mod cut;
+mod deeds;
 mod end;
 mod expected;
 mod holder;
@@ -19,6 +21,7 @@ pub mod look;
 mod merged;
 mod moved;
 mod named;
+mod phase;
 mod pointer;
 mod read;
 mod rival;
@@ -33,19 +36,15 @@ mod write;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::clock::NodeClock;
 use super::ends::PendingEnd;
 use super::habit::Habit;
 use super::holds::Holds;
-use super::host::StallRules;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
-use super::owners::OwnerIndex;
-use super::pool::Pool;
-use super::replica::{Replica, Sight};
+use super::replica::Replica;
 use super::servers::Servers;
+use super::sight::Sight;
 use super::signals::Signals;
 use super::spread::Spread;
 use super::tenure::{Seen, Tenure};
@@ -57,41 +56,17 @@ use crate::observe::{KeyId, Line, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
 pub use contested::{Claim, Contested};
+pub use context::ReadContext;
 pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
+pub use deeds::{Deeds, Told};
 pub use holder::Judged;
 pub use judge::held_of;
+pub use phase::{Phase, Transition};
 pub use pointer::Missed;
 pub use shape::Shown;
 pub use unreplicated::{Replicated, Unreplicated};
-
-/// What a lock is doing.
-#[derive(Clone, Debug)]
-pub enum Phase {
-    /// Never read.
-    Unseen,
-    /// The key is absent, or (found by a pattern) shows no owner.
-    Free {
-        /// First read that showed it so.
-        since: Mono,
-    },
-    /// Somebody holds it.
-    Held(Box<Tenure>),
-    /// Several hold it, or could.
-    Shared(Box<Crowd>),
-}
-
-/// Something that happened.
-#[derive(Clone, Debug)]
-pub struct Transition {
-    /// When it was seen.
-    pub at: Mono,
-    /// In one word.
-    pub what: &'static str,
-    /// For a person.
-    pub detail: String,
-}
 
 /// One lock.
 #[derive(Clone, Debug)]
@@ -146,6 +121,8 @@ pub struct Lock {
     pub(super) rivals: Vec<rival::Rival>,
     /// Two owners at once.
     pub contested: Contested,
+    /// What was done to its key.
+    pub deeds: Deeds,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
     /// Whether a replica has what it shows; `None` while free.
@@ -180,26 +157,6 @@ pub struct Lock {
     pub servers: Option<Box<Servers>>,
 }
 
-/// What a read comes with.
-pub struct ReadContext<'a> {
-    /// When, and the counters as of then.
-    pub seen: Seen,
-    /// The primary's replication offset.
-    pub offset: Option<u64>,
-    /// What its replicas have.
-    pub replicated: Replicated,
-    /// The primary's clock.
-    pub clock: &'a NodeClock,
-    /// Time between two polls.
-    pub poll: Duration,
-    /// What is learned of all locks of the same pattern.
-    pub pool: Option<&'a Pool>,
-    /// What the config says about stalls.
-    pub stalls: StallRules,
-    /// Whom the store's owner index names.
-    pub owners: &'a OwnerIndex,
-}
-
 impl Lock {
     /// A lock that was not read yet.
     pub fn new(watched: &crate::observe::lock::KeyWatched, store_name: Arc<str>) -> Self {
@@ -229,6 +186,7 @@ impl Lock {
             replicas: Vec::new(),
             rivals: Vec::new(),
             contested: Contested::default(),
+            deeds: Deeds::default(),
             sights: [None, None],
             unreplicated: None,
             look: None,

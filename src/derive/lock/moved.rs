@@ -39,6 +39,7 @@ impl Lock {
         }
         // Offsets and clocks of one line say nothing of another's.
         self.sights = [None, None];
+        self.unreplicated = None;
         self.replicas.clear();
         self.rivals.clear();
         // Of several keys some may go before the others.

@@ -4,23 +4,19 @@
 //! between two reads of the judged primary that show one owner, and it has to differ in two polls running. Which nodes are of
 //! one history is the store's to know.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::derive::replica::{Held, Sight};
+use crate::derive::sight::{Between, Held, Sight, surely_before};
 use crate::observe::{Expiry, Mono};
-
-/// Views that wait for the primary's next read at most, as for replicas.
-const MOST_PENDING: usize = 2;
 
 /// Another node that says master, and its record with one lock.
 #[derive(Clone, Debug)]
 pub struct Rival {
     /// Its address.
     pub addr: Arc<str>,
-    /// Its views, each with the primary's read before, until the primary is read again.
-    pending: VecDeque<(Sight, Sight)>,
+    /// Its views until the primary is read again.
+    pending: Between,
     /// When the first of the views that differ without a gap was taken.
     since: Option<Mono>,
     /// Two owners were valid at once in two polls running, and nothing else was seen since.
@@ -32,14 +28,13 @@ pub struct Rival {
 impl Rival {
     /// A node that was not compared yet.
     pub fn new(addr: Arc<str>) -> Self {
-        Self { addr, pending: VecDeque::new(), since: None, is_proven: false, decided: None }
+        Self { addr, pending: Between::default(), since: None, is_proven: false, decided: None }
     }
 
     /// Takes the node's view; `primary` holds the primary's last reads, the newest first.
     pub fn look<'a>(&mut self, sight: Sight, primary: impl IntoIterator<Item = &'a Sight>) {
-        let before = primary.into_iter().find(|p| p.span.done <= sight.span.sent);
-        if let Some(before) = before.filter(|_| self.pending.len() < MOST_PENDING) {
-            self.pending.push_back((sight, before.clone()));
+        if let Some(before) = surely_before(&sight, primary) {
+            self.pending.wait(sight, before);
         }
     }
 
@@ -47,10 +42,8 @@ impl Rival {
     /// proof.
     pub fn settle(&mut self, primary: &Sight, poll: Duration) -> bool {
         let was_proven = self.is_shown(primary.span.done, poll);
-        // Also a read that overlaps a view tells that the lock moved about then.
-        self.pending.retain(|(_, before)| is_unchanged(before, primary));
-        while self.pending.front().is_some_and(|(sight, _)| sight.span.done <= primary.span.sent) {
-            let Some((sight, before)) = self.pending.pop_front() else { break };
+        self.pending.keep_unmoved(primary, is_unchanged);
+        while let Some((sight, before)) = self.pending.settled_by(primary) {
             self.decide(&sight, &before, primary, poll);
         }
         !was_proven && self.is_shown(primary.span.done, poll)
@@ -81,7 +74,7 @@ impl Rival {
 
     /// A view taken before a break proves nothing after it.
     pub fn forget_pending(&mut self) {
-        self.pending.clear();
+        self.pending = Between::default();
     }
 }
 

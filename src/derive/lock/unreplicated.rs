@@ -4,7 +4,7 @@
 //!
 //! A write counts from the read that showed it, and needs the offset of that read: the write itself was no later.
 
-use crate::derive::replica::Sight;
+use crate::derive::sight::Sight;
 use crate::observe::Mono;
 
 /// The largest offset that any replica has, if there is one; the outer `None` where that cannot be told.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::Store;
+use super::hearing::Hearing;
 use super::succession::Succession;
+use crate::derive::feed::Feed;
 use crate::derive::node::Node;
 use crate::observe::node::SweepDone;
 use crate::observe::{Line, NodeRef, Role};
@@ -29,6 +31,9 @@ pub struct LineState {
     pub succession: Succession,
     /// The last sweep over the primary.
     pub swept: Option<SweepDone>,
+    /// Its event feed, if it ever told of itself.
+    pub feed: Option<Feed>,
+    pub(super) hearing: Option<Hearing>,
 }
 
 /// What a node's answer means for who is the primary.

@@ -6,7 +6,8 @@ use super::Store;
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{Lock, Replicated, held_of};
 use crate::derive::node::{Node, is_kin};
-use crate::derive::replica::{Compared, Sight};
+use crate::derive::replica::Compared;
+use crate::derive::sight::Sight;
 use crate::observe::{BatchRead, Found, KeyId, Line, Mono, NodeFacts, Role};
 
 impl Store {
@@ -46,6 +47,9 @@ impl Store {
         if !is_linked || is_foreign {
             return;
         }
+        // It is the primary that writes the stream.
+        let primary = self.primary(batch.node.line).and_then(|n| n.facts.as_ref());
+        let is_relative = !primary.is_some_and(NodeFacts::replicates_instants);
         let (mut tried, mut undecided) = (0, 0);
         for (key, sight) in sights(batch) {
             // Replicas show keys one by one: what they show of a lock over several, or over several servers, is not compared.
@@ -54,8 +58,8 @@ impl Store {
             let lock = self.locks.get_mut(&key).filter(|l| is_compared(l));
             let Some(lock) = lock else { continue };
             tried += 1;
-            undecided +=
-                u64::from(lock.read_replica(&batch.node.addr, sight) == Some(Compared::Undecided));
+            let compared = lock.read_replica(&batch.node.addr, sight, is_relative);
+            undecided += u64::from(compared == Some(Compared::Undecided));
         }
         let node = self.node(&batch.node);
         node.confirmations.0 += tried;

@@ -6,13 +6,14 @@ use std::time::Duration;
 use super::Store;
 use super::line::LineState;
 use crate::config::LockRules;
-use crate::derive::ends::{After, Cut};
+use crate::derive::ends::{After, Cut, PendingEnd};
+use crate::derive::lock::{Lock, Told};
 use crate::derive::node::Node;
 use crate::derive::servers;
 use crate::derive::tenure::Marks;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
-use crate::observe::{Line, NodeFacts};
+use crate::observe::{KeyId, Line, NodeFacts};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
@@ -47,9 +48,20 @@ impl Store {
     }
 
     pub(super) fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
+        self.settle_some(facts, None, fx);
+    }
+
+    /// Settles the ends of these locks, or of all; gives which ended how.
+    pub(super) fn settle_some(
+        &mut self,
+        facts: &NodeFacts,
+        keys: Option<&[KeyId]>,
+        fx: &mut Effects,
+    ) -> Vec<(KeyId, Evidence)> {
+        let mut ended = Vec::new();
         // Whether the server's clock was stepped or we stood still is known within two polls.
         if self.nodes.get(&facts.node.addr).is_some_and(|n| n.clock.undecided.is_some()) {
-            return;
+            return ended;
         }
         let line = facts.node.line;
         let cut = self.lines.get(&line).map(|l| l.succession.cut).unwrap_or_default();
@@ -62,20 +74,37 @@ impl Store {
             flushes: facts.flushes,
             evicted: facts.evicted_keys,
         };
-        for lock in self.locks.values_mut().filter(|l| l.servers.is_some() || l.line == line) {
-            let (after, time) = match lock.servers {
-                Some(_) => {
-                    lock.learn_losses(&of_servers);
-                    // What else ends a lock over several servers is told by none of them.
+        let due: Vec<KeyId> = match keys {
+            Some(keys) => keys.to_vec(),
+            None => {
+                let servers = self.locks.values_mut().filter(|l| l.servers.is_some());
+                servers.for_each(|l| l.learn_losses(&of_servers));
+                let waits = self.locks.iter().filter(|(_, l)| !l.pending.is_empty());
+                waits.map(|(key, _)| *key).collect()
+            }
+        };
+        for key in due {
+            let Some(mut lock) = self.locks.remove(&key) else { continue };
+            let is_of_servers = lock.servers.is_some();
+            if lock.line != line && !is_of_servers {
+                self.locks.insert(key, lock);
+                continue;
+            }
+            // What else ends a lock over several servers is told by none of them.
+            let (after, time) = match is_of_servers {
+                true => {
                     let none = After { flushes: Some(0), evicted: Some(0), cut: Cut::All };
                     (none, self.common.at(facts.span.done))
                 }
-                None => (after, facts.time),
+                false => (after, facts.time),
             };
-            if lock.pending.is_empty() {
-                continue;
-            }
-            for (evidence, end) in lock.settle_ends(facts.span.sent, after, time, fx) {
+            let hearing = self.lines.get(&line).filter(|_| !is_of_servers);
+            let hearing = hearing.and_then(LineState::hearing);
+            let told = |lock: &Lock, end: &PendingEnd| {
+                hearing.map_or(Told::Nothing, |hearing| hearing.told(lock, end))
+            };
+            let settled = lock.settle_ends(facts.span.sent, after, time, told, fx);
+            for (evidence, end) in settled {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
                     *n += 1;
                 }
@@ -87,8 +116,11 @@ impl Store {
                     }
                     pool.leases.learn(end.largest);
                 }
+                ended.push((key, evidence));
             }
+            self.locks.insert(key, lock);
         }
+        ended
     }
 }
 

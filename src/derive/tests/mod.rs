@@ -14,6 +14,7 @@ mod clocks;
 mod crowd;
 mod cut;
 mod ends;
+mod events;
 mod facts;
 mod failovers;
 mod groups;

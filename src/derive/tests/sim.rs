@@ -121,7 +121,7 @@ pub fn held_by(token: &str) -> Decoded {
 }
 
 pub const STORE: StoreId = StoreId(1);
-const KEY: KeyId = KeyId(0);
+pub const KEY: KeyId = KeyId(0);
 
 pub fn node() -> NodeRef {
     NodeRef { store: STORE, line: Default::default(), addr: "redis:6379".into() }
@@ -229,6 +229,7 @@ impl Sim {
         for w in fx.wanted {
             let at = match &w {
                 Wanted::Key { at, .. } | Wanted::Look { at, .. } => at.0.div_ceil(1_000_000),
+                Wanted::Facts { .. } => 0,
             };
             self.wanted.push((at.max(self.ms + 1), w));
         }
@@ -335,6 +336,7 @@ impl Sim {
             for w in due {
                 match w {
                     Wanted::Key { .. } => self.read_key(),
+                    Wanted::Facts { .. } => self.facts(),
                     Wanted::Look { what: LivenessSource::Heartbeat, .. } => self.read_beat(),
                     Wanted::Look { what: LivenessSource::Process, .. } => self.read_process(),
                     Wanted::Look { what: LivenessSource::List, .. } => {
@@ -513,7 +515,7 @@ impl Sim {
         }
     }
 
-    fn facts(&mut self) {
+    pub fn facts(&mut self) {
         self.step(Observation::Node(Box::new(self.node_facts())));
     }
 

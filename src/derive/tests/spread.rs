@@ -232,7 +232,7 @@ fn all_its_keys_are_read_when_one_read_is_wanted_and_a_reload_keeps_what_is_know
         .iter()
         .filter_map(|w| match w {
             Wanted::Key { key, .. } => Some(key.0),
-            Wanted::Look { .. } => None,
+            Wanted::Look { .. } | Wanted::Facts { .. } => None,
         })
         .collect();
     keys.sort_unstable();

@@ -6,7 +6,7 @@ use super::families;
 families! { SIGNALS:
     CONTESTED = Gauge Core "dlock_contested" ["store", "lock"]
         "1 when two owners may be valid at once: two primaries grant the lock to two owners, or the server lost it and another \
-         owner got it before the first one's lease was over. 0 when judged and not so; absent for locks that several may \
+         owner got it before the first one's lease was over, or another owner wrote over it (keyspace events only). 0 when judged and not so; absent for locks that several may \
          hold or that have several keys.";
     RENEWAL_AFTER_LOST_LIVENESS = Gauge Core "dlock_renewal_after_lost_liveness" ["store", "lock"]
         "1 when something keeps renewing the lease although its holder is dead, replaced, stopped or frozen; implies \
@@ -111,7 +111,8 @@ families! { LOCKS:
          failovers and clock steps are counted by store only.";
     CONTENTIONS = Counter Core "dlock_contention_events_total" ["store", "lock", "kind"]
         "How often two owners were proven to be valid at once, by the proof: primaries (two primaries of one history), \
-         lost (the server lost the lock before its lease was over). Only kinds that can be judged.";
+         lost (the server lost the lock before its lease was over), overwrite (another owner wrote over it, with keyspace \
+         events only). Only kinds that can be judged.";
     EXPIRED_UNDER_HOLDER = Counter Full "dlock_lease_expired_under_holder_total" ["store", "lock", "state"]
         "Leases that ran out while their holder still had not let go, by its state then: alive, stopped, frozen. Absent \
          where holders cannot be seen.";
@@ -159,8 +160,8 @@ families! { LOCKS:
         "How long the present owner and expiry have been on no replica, in seconds on the exporter's monotonic clock; 0 \
          while one has them. Absent while free, and where no replica was seen.";
     REPLICA_LOCK_DIVERGED = Gauge Full "dlock_replica_lock_diverged" ["store", "lock", "addr", "kind"]
-        "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry, \
-         expired_by_clock. Absent otherwise.";
+        "1 while this replica differs from its primary for this lock, by kind: missing, extra, owner, expiry \
+         (from Redis 7.0 on), expired_by_clock. Absent otherwise.";
     CONFIRMATIONS = Counter Core "dlock_replica_confirmations_total" ["store", "addr"]
         "Comparisons of a lock on this replica with its primary that were tried.";
     CONFIRM_UNKNOWN = Counter Core "dlock_replica_confirm_unknown_total" ["store", "addr"]

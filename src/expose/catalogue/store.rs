@@ -65,6 +65,9 @@ families! { STORES:
     PERMISSION_DENIED = Gauge Core "dlock_store_permission_denied" ["store", "addr", "command"]
         "1 when the node refuses this command to the exporter's user, or lacks it although its version has it, so that what rests on it is off; 0 for a command \
          in use.";
+    EVENT_GAP = Counter Core "dlock_store_event_gap_seconds_total" ["store", "addr"]
+        "Seconds in which the store's event feed was interrupted, so that changes between polls went unheard; absent where \
+         there never was a feed.";
     LEASE_ENDS = Counter Core "dlock_store_lease_ends_total" ["store", "evidence"]
         "Tenures of all locks of the store that ended, by what is known of the end: released, lapsed, overwritten, \
          evicted, flushed, failover, clock_step, unknown.";

@@ -49,6 +49,7 @@ fn add_node(sheet: &mut Sheet, store: &str, node: &NodeView) {
     for (command, refused) in &node.permissions {
         sheet.add(&cat::PERMISSION_DENIED, [store, addr, command], flag(*refused));
     }
+    sheet.add_some(&cat::EVENT_GAP, at, node.event_gap_seconds);
     let Some(facts) = &node.facts else { return };
     add_facts(sheet, store, addr, facts);
     // A sentinel tells no time.

@@ -72,7 +72,12 @@ impl FactsReader {
         if due(abilities, "role") && attempt(conn, abilities, &[b"ROLE"], "role", true).await? {
             self.role = role::read(&mut conn.walk(0)).map_or(Role::Unknown, |(r, _)| r);
         }
-        if due(abilities, "client|no-touch") && version.is_since(7, 2) {
+        // Redis 8.2 crashes at a read of a client that touches nothing, if the key's slot is on its way to another node. So
+        // reads touch their keys in a cluster, and wherever it is not known that there is none.
+        let modes = [&facts.mode, &self.hello.mode];
+        let is_said = !self.hello.mode.is_empty() || abilities.of("info") == Ability::Works;
+        let is_alone = is_said && modes.iter().all(|mode| *mode != "cluster");
+        if is_alone && due(abilities, "client|no-touch") && version.is_since(7, 2) {
             let on: [&[u8]; 3] = [b"CLIENT", b"NO-TOUCH", b"ON"];
             attempt(conn, abilities, &on, "client|no-touch", true).await?;
         }

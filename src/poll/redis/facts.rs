@@ -19,7 +19,7 @@ const SECTIONS: [&str; 8] =
 pub struct FactsReader {
     node: NodeRef,
     connection: u64,
-    hello: Hello,
+    pub(super) hello: Hello,
     /// Whether `INFO` takes several sections at once, as far as the version tells.
     sections: bool,
     /// It does not, whatever the version is: a proxy.

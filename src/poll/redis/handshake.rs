@@ -30,6 +30,8 @@ pub struct Hello {
     pub server: String,
     /// Its version.
     pub version: String,
+    /// `standalone`, `sentinel` or `cluster`.
+    pub mode: String,
 }
 
 impl Hello {
@@ -129,7 +131,7 @@ async fn say_hello(
         let found = entries.iter().find(|(k, _)| is_text(k, name)).map(|(_, v)| v);
         found.and_then(|v| redis::from_redis_value_ref::<String>(v).ok()).unwrap_or_default()
     };
-    Ok(Some(Hello { server: text("server"), version: text("version") }))
+    Ok(Some(Hello { server: text("server"), version: text("version"), mode: text("mode") }))
 }
 
 fn is_text(value: &Value, text: &str) -> bool {
@@ -227,7 +229,10 @@ mod tests {
         assert!(!version_at_least("7.0.15", 7, 2));
         assert!(!version_at_least("6.2.5", 7, 0));
         assert!(!version_at_least("", 0, 0));
-        assert!(Hello { server: "valkey".into(), version: "1".into() }.has_info_sections());
+        assert!(
+            Hello { server: "valkey".into(), version: "1".into(), ..Hello::default() }
+                .has_info_sections()
+        );
     }
 
     #[tokio::test]

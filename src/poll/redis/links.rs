@@ -27,6 +27,8 @@ pub struct Links {
 pub struct LineLink {
     /// Its primary's queue, and where it is.
     pub primary: Option<(mpsc::Sender<Request>, Arc<str>)>,
+    /// Whether that may evict keys, where it tells.
+    pub evicts: Option<bool>,
     /// Why there is no primary.
     pub why: Option<FailReason>,
 }

@@ -19,6 +19,8 @@ use crate::observe::{KeyId, Line, Mono};
 pub enum Request {
     /// Read these keys as near to this instant as possible.
     Read(Vec<KeyId>, Mono),
+    /// Read these keys now: they have changed.
+    Changed(Vec<KeyId>),
     /// Read `INFO` soon.
     Facts,
     /// Try again what was refused: rights may have been granted.
@@ -69,6 +71,8 @@ pub struct Seen {
     pub primary: Option<String>,
     /// It is one of a cluster.
     pub is_cluster: bool,
+    /// Whether it may evict keys, where it tells.
+    pub evicts: Option<bool>,
 }
 
 impl Seen {
@@ -89,6 +93,7 @@ impl From<&NodeFacts> for Seen {
             replicas: facts.replicas.iter().map(|(addr, _)| addr.clone()).collect(),
             primary: facts.primary.clone(),
             is_cluster: facts.mode == "cluster",
+            evicts: facts.evicts_locks(),
         }
     }
 }

@@ -15,6 +15,7 @@
 
 mod ability;
 mod after;
+mod agenda;
 mod asides;
 mod asked;
 mod away;
@@ -29,10 +30,10 @@ mod context;
 mod denied;
 mod dial;
 mod dropped;
+mod events;
 mod explore;
 mod facts;
 mod failure;
-mod feed;
 mod full;
 mod glob;
 mod groups;

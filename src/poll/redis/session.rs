@@ -44,6 +44,8 @@ pub struct Session<'a> {
     next_sweep: Mono,
     /// The first sweep is not spread out.
     first: bool,
+    /// Among the keys that are to be read now are some that changed.
+    changed: bool,
 }
 
 impl<'a> Session<'a> {
@@ -61,6 +63,7 @@ impl<'a> Session<'a> {
             sweep: None,
             next_sweep: clock::mono(),
             first: true,
+            changed: false,
         }
     }
 
@@ -131,7 +134,12 @@ impl<'a> Session<'a> {
         if let Some(sweep) = &mut self.sweep {
             sweep.busy += clock::mono().since(begun);
         }
-        self.tell(reads).await
+        let is_news = !planning && !reads.is_empty();
+        self.tell(reads).await?;
+        if is_news {
+            self.news().await?;
+        }
+        Ok(())
     }
 
     async fn sweep_step(&mut self) -> Result<(), End> {
@@ -173,7 +181,11 @@ impl<'a> Session<'a> {
         keys.dedup();
         let NodeTask { sweeper, abilities, .. } = &mut *self.task;
         let reads = sweeper.read_keys(&mut self.conn, abilities, &keys).await?;
-        self.tell(reads).await
+        self.tell(reads).await?;
+        if std::mem::take(&mut self.changed) {
+            self.news().await?;
+        }
+        Ok(())
     }
 
     async fn serve_parts(
@@ -228,6 +240,11 @@ impl<'a> Session<'a> {
         self.task.report(Report::Strays(addr, strays)).await
     }
 
+    async fn news(&self) -> Result<(), End> {
+        let store = self.task.node.store;
+        self.task.send(Observation::Changed { store }).await
+    }
+
     /// Takes what was asked for meanwhile, as far as it fits; best effort.
     fn take_requests(&mut self) -> Result<(), End> {
         loop {
@@ -248,6 +265,11 @@ impl<'a> Session<'a> {
                 if !keys.is_empty() {
                     self.timed.entry(at).or_default().extend(keys);
                 }
+            }
+            Request::Changed(keys) => {
+                let now = clock::mono();
+                self.changed |= !keys.is_empty();
+                self.accept(Request::Read(keys, now));
             }
             Request::Facts => self.facts_wanted = true,
             Request::RetryRefused => self.task.retry_refused(),

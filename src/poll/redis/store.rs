@@ -41,9 +41,10 @@ pub fn spawn(store: Arc<Store>, id: StoreId, settings: Settings, out: Out) -> St
     let (link, links) = watch::channel(Links::default());
     let (reports, inbox) = mpsc::channel(64);
     let inbox = (reports.clone(), inbox);
-    let supervisor = Supervisor::new(store.clone(), id, settings, out, inbox, link);
+    let (retries, is_tried) = (Arc::<AtomicU64>::default(), Arc::default());
+    let asked = retries.clone();
+    let supervisor = Supervisor::new(store.clone(), id, settings, out, inbox, link, asked);
     tokio::spawn(supervisor.run(stopped));
-    let (retries, is_tried) = (Arc::default(), Arc::default());
     StoreHandle { store, stop: Arc::new(stop), links, retries, reports, is_tried }
 }
 

@@ -1,6 +1,7 @@
 //! The task over all nodes of a store: which nodes there are, which of them is the primary of its line, which keys are
 //! watched. Never waits for a node.
 
+mod agendas;
 mod found;
 mod lines;
 mod rounds;
@@ -10,17 +11,17 @@ mod verdict;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use super::agenda::Agenda;
 use super::context::{Context, Settings};
 use super::dial::{addr_text, parse_addr};
-use super::feed::Feed;
-use super::keys::{KeyList, Keys};
+use super::keys::Keys;
 use super::links::Links;
 use super::member::{Node, Rank};
 use super::messages::{Report, Seen};
@@ -48,7 +49,7 @@ pub struct Supervisor {
     keys: Keys,
     told: Vec<Observation>,
     /// What the nodes of each line are to read.
-    feeds: BTreeMap<Line, Feed>,
+    agendas: BTreeMap<Line, Agenda>,
     /// What is known of it if it is a cluster.
     cluster: Option<shards::Cluster>,
     links: watch::Sender<Links>,
@@ -61,6 +62,8 @@ pub struct Supervisor {
     rounds: Rounds,
     sentinels: Sentinels,
     warned_of_many: bool,
+    /// How often somebody asked to try again what was refused.
+    retries: Arc<AtomicU64>,
 }
 
 /// Nobody listens any more.
@@ -75,6 +78,7 @@ impl Supervisor {
         out: Out,
         (reports, inbox): (mpsc::Sender<Report>, mpsc::Receiver<Report>),
         links: watch::Sender<Links>,
+        retries: Arc<AtomicU64>,
     ) -> Self {
         let (keys, told) = Keys::new(id, &store.locks, settings.keeps());
         let patterns = keys.patterns();
@@ -84,7 +88,8 @@ impl Supervisor {
             inbox,
             keys,
             told,
-            feeds: BTreeMap::new(),
+            agendas: BTreeMap::new(),
+            retries,
             cluster: None,
             links,
             nodes: BTreeMap::new(),
@@ -273,23 +278,12 @@ impl Supervisor {
         let (requests, inbox) = mpsc::channel(QUEUE);
         let scans = Arc::new(AtomicBool::new(false));
         let node = NodeRef { store: self.context.id, line, addr: name.clone() };
-        let feed = self.feed(line);
-        let task = NodeTask::new(self.context.clone(), node, addr, inbox, feed, scans.clone());
+        let agenda = self.agenda(line);
+        let task = NodeTask::new(self.context.clone(), node, addr, inbox, agenda, scans.clone());
         let task = self.tasks.spawn(task.run());
         let (seen, why, is_ours, announced) = (None, None, false, now);
         let node = Node { rank, line, requests, scans, task, seen, is_ours, announced, why };
         self.nodes.insert(name, node);
-    }
-
-    /// What the nodes of a line are to read.
-    fn feed(&mut self, line: Line) -> Feed {
-        let (keys, context, is_part) = (&self.keys, &self.context, self.cluster.is_some());
-        let feed = self.feeds.entry(line).or_insert_with(|| match is_part {
-            false => Feed::new(keys.list(), &context.patterns),
-            // The keys of its slots follow.
-            true => Feed::new(KeyList::default(), &[]),
-        });
-        feed.clone()
     }
 
     fn remove(&mut self, addr: &Arc<str>) {

@@ -10,10 +10,10 @@ use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use super::ability::Abilities;
+use super::agenda::{Agenda, Patterns};
 use super::beside::Beside;
 use super::context::Context;
 use super::failure::Failure;
-use super::feed::{Feed, Patterns};
 use super::keys::KeyList;
 use super::messages::{End, Report, Request};
 use super::parts::PartReader;
@@ -62,12 +62,12 @@ impl NodeTask {
         node: NodeRef,
         addr: RedisAddr,
         requests: mpsc::Receiver<Request>,
-        feed: Feed,
+        agenda: Agenda,
         scans: Arc<AtomicBool>,
     ) -> Self {
         let target = format!("{}/{}", context.store.name, node.addr).into();
         let sweeper = Sweeper::new(node.clone(), context.settings);
-        let (keys, mut patterns) = (feed.keys.subscribe(), feed.patterns.subscribe());
+        let (keys, mut patterns) = (agenda.keys.subscribe(), agenda.patterns.subscribe());
         let begun = patterns.borrow_and_update().clone();
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
         Self {

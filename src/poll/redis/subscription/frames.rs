@@ -10,6 +10,12 @@ const MAX_LINE: usize = 1 << 10;
 /// Most elements of one frame; a message has three or four.
 const MAX_ELEMENTS: i64 = 8;
 
+/// Most keys of one invalidation.
+const MAX_NESTED: i64 = 1 << 20;
+/// Most of them that are kept, and bytes of them; whoever finds `TooLong` among them must take any key as changed.
+const MAX_KEPT: usize = 4096;
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
 /// One element of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
@@ -34,6 +40,10 @@ pub struct Frames {
     left: i64,
     /// Bytes of a text that is passed over.
     skip: u64,
+    /// The frame is a push, whose last element may be an array: its elements follow as if they were the frame's own.
+    push: bool,
+    /// Bytes of the texts that are kept of it.
+    kept: usize,
 }
 
 impl Frames {
@@ -70,7 +80,20 @@ impl Frames {
                     if !(1..=MAX_ELEMENTS).contains(&self.left) {
                         return Err(Malformed::Limit("8 elements in a message"));
                     }
+                    self.push = *kind == b'>';
                     self.at = behind;
+                    continue;
+                }
+                b'*' if self.push && self.left == 1 && !self.parts.is_empty() => {
+                    self.push = false;
+                    self.left = number(text)?;
+                    if !(0..=MAX_NESTED).contains(&self.left) {
+                        return Err(Malformed::Limit("1048576 keys in an invalidation"));
+                    }
+                    self.at = behind;
+                    if self.left == 0 {
+                        return Ok(Some(self.whole()));
+                    }
                     continue;
                 }
                 b'$' | b'=' | b'!' => match number(text)? {
@@ -111,9 +134,21 @@ impl Frames {
 
     /// Takes an element; gives the frame that it completes.
     fn add(&mut self, part: Part) -> Option<Vec<Part>> {
-        self.parts.push(part);
+        let bytes = if let Part::Text(text) = &part { text.len() } else { 0 };
+        self.kept = self.kept.saturating_add(bytes);
+        let room = self.parts.len() < MAX_KEPT && self.kept <= MAX_KEPT_BYTES;
+        if room {
+            self.parts.push(part);
+        } else if self.parts.last() != Some(&Part::TooLong) {
+            self.parts.push(Part::TooLong);
+        }
         self.left = (self.left - 1).max(0);
-        (self.left == 0).then(|| std::mem::take(&mut self.parts))
+        (self.left == 0).then(|| self.whole())
+    }
+
+    fn whole(&mut self) -> Vec<Part> {
+        (self.push, self.kept) = (false, 0);
+        std::mem::take(&mut self.parts)
     }
 }
 
@@ -190,6 +225,41 @@ mod tests {
             assert!(cut([wrong.as_bytes()].into_iter()).is_err(), "{wrong:?}");
         }
         assert!(cut([b"+".repeat(2000).as_slice()].into_iter()).is_err());
+    }
+
+    #[test]
+    fn an_invalidations_keys_follow_its_kind() {
+        let many = "$1\r\nk\r\n".repeat(10_000);
+        let bytes = format!(
+            ">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n\
+             >2\r\n+invalidate\r\n*0\r\n+PONG\r\n>2\r\n+invalidate\r\n*10000\r\n{many}+PONG\r\n"
+        );
+        for size in [1, 7, bytes.len()] {
+            let mut frames = Frames::default();
+            let mut found = Vec::new();
+            for piece in bytes.as_bytes().chunks(size) {
+                frames.room().extend_from_slice(piece);
+                while let Some(frame) = frames.next().unwrap() {
+                    found.push(frame);
+                }
+            }
+            let [first, all, none, pong, crowd, last] = found.as_slice() else {
+                panic!("{found:?}")
+            };
+            assert_eq!(*first, [text("invalidate"), text("a"), text("b")]);
+            assert_eq!(*all, [text("invalidate"), Part::Other]);
+            assert_eq!(*none, [text("invalidate")]);
+            assert_eq!((pong, last), (&vec![text("PONG")], &vec![text("PONG")]));
+            assert_eq!((crowd.len(), crowd.last()), (MAX_KEPT + 1, Some(&Part::TooLong)));
+        }
+        for wrong in [
+            "*2\r\n+a\r\n*1\r\n",
+            ">2\r\n*1\r\n",
+            ">2\r\n+a\r\n*1\r\n*1\r\n",
+            ">2\r\n+a\r\n*-1\r\n",
+        ] {
+            assert!(cut([wrong.as_bytes()].into_iter()).is_err(), "{wrong:?}");
+        }
     }
 
     proptest! {

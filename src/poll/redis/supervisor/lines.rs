@@ -110,10 +110,11 @@ impl Supervisor {
 
     fn link(&self, line: Line) -> LineLink {
         let primary = self.primaries.get(&line);
+        let evicts = primary.and_then(|a| self.nodes.get(a)?.seen.as_ref()?.evicts);
         let primary =
             primary.and_then(|a| self.nodes.get(a).map(|n| (n.requests.clone(), a.clone())));
         let first = self.of(line).min_by_key(|(_, n)| n.rank);
         let why = first.map_or_else(|| self.sentinels.why(), |(_, n)| n.why);
-        LineLink { primary, why }
+        LineLink { primary, evicts, why }
     }
 }

@@ -100,7 +100,7 @@ impl Supervisor {
             }
         }
         let nodes = &self.nodes;
-        self.feeds.retain(|line, _| nodes.values().any(|n| n.line == *line));
+        self.agendas.retain(|line, _| nodes.values().any(|n| n.line == *line));
         if is_new {
             self.publish();
             self.choose_primaries();
@@ -179,19 +179,19 @@ impl Supervisor {
     pub(super) fn publish(&mut self) {
         let all = self.keys.list();
         let Some(cluster) = &mut self.cluster else {
-            self.feeds.values().for_each(|feed| drop(feed.keys.send_replace(all.clone())));
+            self.agendas.values().for_each(|agenda| drop(agenda.keys.send_replace(all.clone())));
             return;
         };
         cluster.shards.settle(|id| {
             let at = all.binary_search_by_key(&id, |w| w.id).ok()?;
             all.get(at).map(|w| w.slot)
         });
-        for (line, feed) in &self.feeds {
+        for (line, agenda) in &self.agendas {
             let is_here = |slot, id| cluster.shards.line_of(id, slot) == Some(*line);
             let keys = all.iter().filter(|w| is_here(w.slot, w.id)).cloned().collect();
-            feed.keys.send_if_modified(|old| is_other(old, keys));
+            agenda.keys.send_if_modified(|old| is_other(old, keys));
             let patterns = cluster.shards.patterns(*line, &self.context.patterns);
-            feed.patterns.send_if_modified(|old| {
+            agenda.patterns.send_if_modified(|old| {
                 let is_other = **old != patterns;
                 if is_other {
                     *old = patterns.into();

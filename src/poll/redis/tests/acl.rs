@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::support::*;
-use crate::config::{Password, RedisPart};
+use crate::config::{Events, Password, RedisPart};
 use crate::observe::lock::Unreadable;
 use crate::observe::node::FailReason;
 use crate::observe::{Found, Observation, Role};
@@ -58,6 +58,7 @@ async fn nothing_is_sent_that_a_reader_may_not() {
     let locks = vec![one("lock:a"), many("lock:*", 100), many("bull:*:lock", 10)];
     let mut s = reader(server.port, "reader", locks);
     s.owner_index = Some("lock:owners".into());
+    s.events = Events::Auto;
     let mut w = Watch::start(s);
     for name in ["lock:a", "lock:h", "lock:long", "bull:q:1:lock"] {
         w.found(name, |_, f| token(f)).await;

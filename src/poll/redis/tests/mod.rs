@@ -11,6 +11,7 @@ mod owner_index;
 mod parts;
 mod reading;
 mod registry;
-mod stores;
+mod sentinels;
+pub(super) mod stores;
 mod support;
 mod wire;

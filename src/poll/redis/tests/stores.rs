@@ -45,6 +45,7 @@ pub fn store(port: u16, locks: Vec<LockConfig>) -> Store {
         tls: TlsFiles::default(),
         connect_timeout: Duration::from_secs(2),
         response_timeout: Duration::from_secs(2),
+        events: crate::config::Events::Off,
         owner_index: None,
         clocks: Vec::new(),
         locks,

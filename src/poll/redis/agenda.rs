@@ -12,14 +12,14 @@ pub type Patterns = Arc<[Vec<u8>]>;
 
 /// What one line reads.
 #[derive(Clone)]
-pub struct Feed {
+pub struct Agenda {
     /// Keys.
     pub keys: watch::Sender<KeyList>,
     /// Patterns.
     pub patterns: watch::Sender<Patterns>,
 }
 
-impl Feed {
+impl Agenda {
     /// This from the start.
     pub fn new(keys: KeyList, patterns: &[Vec<u8>]) -> Self {
         Self { keys: watch::Sender::new(keys), patterns: watch::Sender::new(patterns.into()) }

@@ -1,0 +1,71 @@
+//! A store's event feed as it stands, and the time in which it heard nothing. What it told comes as reads of locks.
+
+use super::store::Store;
+use crate::observe::FeedRead;
+use crate::observe::feed::{Standing, Why};
+
+/// The feed of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feed {
+    /// How it stands.
+    pub standing: Standing,
+    /// The config asks for this feed, not for whichever there may be.
+    pub is_asked: bool,
+}
+
+impl Feed {
+    /// Whether something that is to be there is not: a feed that was asked for, or one that was there.
+    pub fn is_lost(self) -> bool {
+        match self.standing {
+            Standing::Live => false,
+            Standing::Down(_) => true,
+            Standing::Off(Why::Permission | Why::Unsupported | Why::Costly) => self.is_asked,
+        }
+    }
+}
+
+impl Store {
+    /// Takes how the feed stands. The gap is the node's that it listens to.
+    pub fn feed(&mut self, read: &FeedRead) {
+        let feed = Feed { standing: read.standing, is_asked: read.is_asked };
+        self.lines.entry(read.node.line).or_default().feed = Some(feed);
+        let node = self.node(&read.node);
+        if !matches!(read.standing, Standing::Off(_)) || node.event_gap.is_some() {
+            *node.event_gap.get_or_insert(0.0) += read.gap.as_secs_f64();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::observe::node::{FailReason, Line};
+    use crate::observe::{Mono, NodeRef, StoreId};
+
+    fn gap_after(told: &[(Standing, u64)]) -> Option<f64> {
+        let mut store = Store::new(StoreId(1), "main".into());
+        for (standing, ms) in told {
+            store.feed(&FeedRead {
+                node: NodeRef { store: StoreId(1), line: Line::default(), addr: "a:1".into() },
+                at: Mono(0),
+                standing: *standing,
+                is_asked: false,
+                gap: Duration::from_millis(*ms),
+            });
+        }
+        store.nodes.values().next().and_then(|n| n.event_gap)
+    }
+
+    #[test]
+    fn a_feed_that_is_whole_has_a_gap_of_nothing_and_one_that_never_was_has_none() {
+        let down = Standing::Down(FailReason::Network);
+        assert_eq!(gap_after(&[(Standing::Live, 0)]), Some(0.0));
+        assert_eq!(gap_after(&[(Standing::Off(Why::Costly), 0)]), None);
+        let told = [(Standing::Live, 0), (down, 1500), (down, 500), (Standing::Live, 250)];
+        assert_eq!(gap_after(&told), Some(2.25));
+        let off = [(Standing::Live, 0), (down, 1500), (Standing::Off(Why::Permission), 0)];
+        assert_eq!(gap_after(&off), Some(1.5), "no counter goes away");
+    }
+}

@@ -1,0 +1,175 @@
+//! What keyspace events prove of a change of owner, and that without them, or with less than all of them, nothing is proven.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::sim::{KEY, Sim, node, rules};
+use crate::derive::{Evidence, Signal};
+use crate::observe::feed::{Deed, FeedRead, Heard, Standing};
+use crate::observe::node::FailReason;
+use crate::observe::{Mono, Observation, Span};
+
+/// A feed that hears all, as a poller tells of it.
+struct Feed {
+    since: Mono,
+    known: Mono,
+    deeds: Vec<(Mono, Deed)>,
+}
+
+impl Feed {
+    fn begin(s: &mut Sim) -> Self {
+        let mut feed = Self { since: s.now(), known: s.now(), deeds: Vec::new() };
+        feed.stands(s, Standing::Live);
+        feed.answers(s);
+        feed
+    }
+
+    fn stands(&mut self, s: &mut Sim, standing: Standing) {
+        let (at, gap) = (s.now(), Duration::ZERO);
+        s.step(Observation::Feed(FeedRead { node: node(), at, standing, is_asked: false, gap }));
+    }
+
+    fn did(&mut self, s: &mut Sim, deed: Deed) {
+        self.deeds.push((s.now(), deed));
+        s.advance(1);
+    }
+
+    fn answers(&mut self, s: &mut Sim) {
+        let asked = Span { sent: s.now(), done: s.now() };
+        let deeds = std::mem::take(&mut self.deeds);
+        s.step(Observation::Heard(Box::new(Heard {
+            node: node(),
+            since: self.since,
+            asked,
+            known: Some((KEY, self.known)),
+            deeds: deeds.into_iter().map(|(at, deed)| (KEY, at, deed)).collect(),
+        })));
+        s.advance(1);
+    }
+}
+
+/// One holds it, seen by two polls, and then another for as long as the first might have.
+fn taken_over(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_000);
+    let mut feed = Feed::begin(&mut s);
+    s.acquire("w:1", 30_000);
+    feed.did(&mut s, Deed::Wrote);
+    s.advance(1_200);
+    feed.answers(&mut s);
+    told(&mut s, &mut feed);
+    s.key = None;
+    s.acquire("v:2", 30_000);
+    s.advance(20);
+    s.read_key();
+    s.advance(20);
+    feed.answers(&mut s);
+    s.advance(1_000);
+    s
+}
+
+#[test]
+fn a_write_over_another_owner_is_proven_and_contested() {
+    let mut s = taken_over(|s, feed| feed.did(s, Deed::Wrote));
+    assert_eq!(s.ends(Evidence::Overwritten), 1, "{:#?}", s.lock().transitions);
+    assert_eq!(s.signal(Signal::Contested), Some(true));
+    s.assert_raised(&[Signal::Contested]);
+    s.key.as_mut().expect("it is held").expiry_ms = None;
+    s.advance(70_000);
+    assert_eq!(s.signal(Signal::Contested), Some(false));
+    assert_eq!(s.rises(Signal::Contested), 1);
+}
+
+#[test]
+fn what_is_no_proof() {
+    type Case = (&'static str, fn(&mut Sim, &mut Feed));
+    let cases: [Case; 8] = [
+        ("released", |s, feed| {
+            feed.did(s, Deed::Removed);
+            feed.did(s, Deed::Wrote);
+        }),
+        ("no event at all", |_, _| {}),
+        ("something unknown", |s, feed| {
+            feed.did(s, Deed::Unknown);
+            feed.did(s, Deed::Wrote);
+        }),
+        ("the feed broke", |s, feed| {
+            feed.did(s, Deed::Wrote);
+            feed.stands(s, Standing::Down(FailReason::Network));
+        }),
+        ("it broke and was back at once", |s, feed| {
+            feed.stands(s, Standing::Down(FailReason::Network));
+            feed.since = s.now();
+            feed.stands(s, Standing::Live);
+            feed.did(s, Deed::Wrote);
+        }),
+        ("it knew the key only later", |s, feed| {
+            feed.since = s.now().minus(Duration::from_secs(1));
+            feed.known = s.now();
+            feed.did(s, Deed::Wrote);
+        }),
+        ("flushed", |s, feed| {
+            s.flushes += 1;
+            feed.did(s, Deed::Wrote);
+        }),
+        ("the connection of the reads broke", |s, feed| {
+            s.connection += 1;
+            feed.did(s, Deed::Wrote);
+        }),
+    ];
+    for (name, told) in cases {
+        let s = taken_over(told);
+        assert_eq!(s.ends(Evidence::Overwritten), 0, "{name}");
+        if name != "flushed" {
+            s.assert_quiet();
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_writes_over_its_own_lock_contends_with_nobody() {
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_000);
+    let mut feed = Feed::begin(&mut s);
+    s.acquire("w:1", 30_000);
+    s.advance(1_200);
+    s.key = None;
+    s.acquire("w:2", 30_000);
+    feed.did(&mut s, Deed::Wrote);
+    s.read_key();
+    s.advance(20);
+    feed.answers(&mut s);
+    s.advance(1_000);
+    assert_eq!(s.ends(Evidence::Overwritten), 1);
+    s.assert_quiet();
+}
+
+proptest! {
+    /// Locks that are taken by turns, each released or run out before the next: whatever the reads and answers see of it, no
+    /// overwrite is called.
+    #[test]
+    fn legal_hand_overs_are_never_overwrites(
+        steps in proptest::collection::vec((0_u64..400, 0..4_u8), 1..60),
+    ) {
+        let mut s = Sim::new(500, None, rules());
+        s.advance(1_000);
+        let mut feed = Feed::begin(&mut s);
+        for (n, (pause, what)) in steps.into_iter().enumerate() {
+            s.advance(pause);
+            match what {
+                0 | 1 => {
+                    if s.key.take().is_some() {
+                        feed.deeds.push((s.now(), Deed::Removed));
+                    }
+                    s.acquire(&format!("w{n}:1"), 30_000);
+                    feed.deeds.push((s.now(), Deed::Wrote));
+                }
+                2 => s.read_key(),
+                _ => feed.answers(&mut s),
+            }
+        }
+        s.advance(2_000);
+        prop_assert_eq!(s.ends(Evidence::Overwritten), 0);
+    }
+}

@@ -1,0 +1,284 @@
+//! The connection that a server tells of changed keys over: `CLIENT TRACKING ON BCAST` with RESP3, keyspace events, or both. It
+//! also subscribes to a
+//! channel on which nobody publishes, for two reasons: the server's output buffer limit for subscribers protects it from
+//! one that does not read, and subscribing again shows that the connection lives, with no further right. Reads no key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{sleep, timeout};
+
+use tracing::info;
+
+use super::super::ability::{Abilities, Ability};
+use super::super::codec::{Item, Walk};
+use super::super::conn::Conn;
+use super::super::dial::Stream;
+use super::super::failure::{Failure, is_not_ready};
+use super::super::subscription::frames::{Frames, Part};
+use super::super::{handshake, pack};
+use super::deed::sends;
+use super::plan::Plan;
+use super::told::{Told, told};
+use crate::clock;
+use crate::config::{RedisAddr, Store};
+use crate::observe::feed::Why;
+use crate::observe::{Mono, label};
+
+/// The channel.
+pub(super) const CHANNEL: &str = "dlock_exporter";
+/// The command as ACLs write it.
+pub const TRACKING: &str = "client|tracking";
+const CONFIG: &str = "config|get";
+/// Room for one read.
+const CHUNK: usize = 64 << 10;
+/// After a read that brought this much we rest, so that a server whose keys change without end keeps no poller waiting.
+const LARGE: usize = CHUNK / 2;
+const REST: Duration = Duration::from_millis(10);
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum Shut {
+    /// It failed, and may do better next time.
+    Failed(Failure),
+    /// The server has no feed for us.
+    Off {
+        /// In one word.
+        why: Why,
+        /// The command that it refused.
+        command: &'static str,
+        /// For the log.
+        detail: String,
+    },
+}
+
+impl From<Failure> for Shut {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Whether to listen to keyspace events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Events {
+    /// No.
+    No,
+    /// Where they are known to be on.
+    IfOn,
+    /// Unless they are known to be off.
+    Yes,
+}
+
+/// See the module.
+pub struct Link {
+    stream: Box<dyn Stream>,
+    frames: Frames,
+    limit: Duration,
+    /// What the channels of keyspace events begin with.
+    space: Vec<u8>,
+    /// It is told of all changes by broadcasts.
+    pub tracks: bool,
+    /// It is told of everything that could write or remove a key.
+    pub hears_all: bool,
+}
+
+impl Link {
+    /// Connects and asks for what is planned.
+    pub async fn open(
+        store: &Arc<Store>,
+        addr: &RedisAddr,
+        abilities: &mut Abilities,
+        plan: &Plan,
+        (tracks, events): (bool, Events),
+    ) -> Result<Self, Shut> {
+        let (mut conn, _) = handshake::connect(store, addr, abilities).await?;
+        let is_on = match events {
+            Events::No => None,
+            Events::IfOn | Events::Yes => sends_events(&mut conn, abilities).await?,
+        };
+        let (hears, hears_all) = match (events, is_on) {
+            (Events::No, _) | (Events::IfOn, None) => (false, false),
+            (Events::Yes, None) => (true, false),
+            (_, Some(on)) => on,
+        };
+        if tracks {
+            track(&mut conn, abilities, &plan.prefixes).await?;
+        } else if !hears {
+            let detail = "notify-keyspace-events is off in the server, and is not set by us".into();
+            return Err(Shut::Off { why: Why::Unsupported, command: "", detail });
+        }
+        let (stream, came) = conn.into_stream();
+        let mut frames = Frames::default();
+        frames.room().extend_from_slice(&came);
+        let (limit, space) = (store.response_timeout, plan.space.clone());
+        let mut link = Self { stream, frames, limit, space, tracks, hears_all };
+        link.subscribe(&[("SUBSCRIBE", &[CHANNEL.as_bytes().to_vec()])], "subscribe").await?;
+        if hears {
+            let all = [("SUBSCRIBE", plan.channels.as_slice()), ("PSUBSCRIBE", &plan.patterns)];
+            match link.subscribe(&all, "psubscribe").await {
+                // The rest is as good without.
+                Err(Shut::Off { detail, .. }) if tracks => {
+                    link.hears_all = false;
+                    info!(store = %store.name, "no keyspace events: {detail}");
+                }
+                done => done?,
+            }
+        }
+        Ok(link)
+    }
+
+    /// Asks for channels and waits until the server listens for us. What changed before is not missed by whoever begins to
+    /// count now.
+    async fn subscribe(
+        &mut self,
+        asked: &[(&str, &[Vec<u8>])],
+        command: &'static str,
+    ) -> Result<(), Shut> {
+        let mut request = Vec::new();
+        let mut left = 0;
+        for (word, channels) in asked.iter().filter(|(_, channels)| !channels.is_empty()) {
+            let words = std::iter::once(word.as_bytes()).chain(channels.iter().map(Vec::as_slice));
+            pack::command(&mut request, &words.collect::<Vec<_>>());
+            left += channels.len();
+        }
+        self.send(&request).await?;
+        let (stream, frames) = (&mut self.stream, &mut self.frames);
+        let answers = async {
+            while left > 0 {
+                match next_frame(stream, frames).await?.into_iter().next() {
+                    Some(Part::Error(error)) => return Err(refused(command, &error)),
+                    Some(Part::Text(kind)) if matches!(&*kind, b"subscribe" | b"psubscribe") => {
+                        left -= 1;
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        };
+        let late = || Failure::timeout("waiting for SUBSCRIBE", self.limit, "response_timeout");
+        timeout(self.limit, answers).await.unwrap_or_else(|_| Err(late().into()))
+    }
+
+    /// The next thing that the server tells. May be dropped and called again at any time.
+    pub async fn next(&mut self) -> Result<Told, Failure> {
+        loop {
+            let frame = next_frame(&mut self.stream, &mut self.frames).await?;
+            if let Some(told) = told(frame, &self.space)? {
+                return Ok(told);
+            }
+        }
+    }
+
+    /// Asks whether the server is there; the answer is one of what it tells. Gives when that was asked.
+    pub async fn ask(&mut self) -> Result<Mono, Failure> {
+        let mut request = Vec::new();
+        pack::command(&mut request, &["SUBSCRIBE", CHANNEL]);
+        let at = clock::mono();
+        self.send(&request).await.map(|()| at)
+    }
+
+    async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
+        let sent = async {
+            self.stream.write_all(request).await?;
+            self.stream.flush().await
+        };
+        match timeout(self.limit, sent).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(e)) => Err(Failure::io("sending a request", &e)),
+            Err(_) => Err(Failure::timeout("sending a request", self.limit, "response_timeout")),
+        }
+    }
+}
+
+/// Asks for broadcasts.
+async fn track(conn: &mut Conn, abilities: &Abilities, prefixes: &[Vec<u8>]) -> Result<(), Shut> {
+    if abilities.of("hello") != Ability::Works {
+        // With RESP2 the server would agree and say nothing.
+        let detail = "it does not speak RESP3 (HELLO 3)".to_owned();
+        return Err(Shut::Off { why: Why::Unsupported, command: TRACKING, detail });
+    }
+    let mut words: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON", b"BCAST"];
+    for prefix in prefixes {
+        words.extend([b"PREFIX".as_slice(), prefix]);
+    }
+    conn.call(&words).await?;
+    match Walk::new(conn.reply(0)).next() {
+        Some(Item::Simple(_)) => Ok(()),
+        Some(Item::Error(error)) => Err(refused(TRACKING, error)),
+        _ => Err(Failure::unexpected("CLIENT TRACKING").into()),
+    }
+}
+
+/// Which events of keys the server sends: any, and all that matter. `None` where it does not tell. It is never told to.
+async fn sends_events(
+    conn: &mut Conn,
+    abilities: &mut Abilities,
+) -> Result<Option<(bool, bool)>, Failure> {
+    if !abilities.worth_trying(CONFIG) {
+        return Ok(None);
+    }
+    conn.call(&[b"CONFIG", b"GET", b"notify-keyspace-events"]).await?;
+    let mut walk = conn.walk(0);
+    if let Some(Item::Error(_)) = conn.walk(0).next() {
+        // Providers take the whole command away.
+        abilities.refuse(CONFIG);
+        return Ok(None);
+    }
+    abilities.set(CONFIG, Ability::Works);
+    let value =
+        walk.many().filter(|n| *n == 2).and_then(|_| walk.skip()).and_then(|()| walk.bytes());
+    Ok(value.map(sends))
+}
+
+async fn next_frame(
+    stream: &mut Box<dyn Stream>,
+    frames: &mut Frames,
+) -> Result<Vec<Part>, Failure> {
+    loop {
+        if let Some(frame) = frames.next().map_err(Failure::malformed)? {
+            return Ok(frame);
+        }
+        let room = frames.room();
+        room.reserve(CHUNK);
+        match stream.read_buf(room).await {
+            Ok(0) => {
+                let end = std::io::ErrorKind::UnexpectedEof.into();
+                return Err(Failure::io("listening", &end));
+            }
+            Ok(n) if n >= LARGE => sleep(REST).await,
+            Ok(_) => {}
+            Err(e) => return Err(Failure::io("listening", &e)),
+        }
+    }
+}
+
+/// What an error in answer to a command means for the feed.
+fn refused(command: &'static str, error: &[u8]) -> Shut {
+    if is_not_ready(error) {
+        return Shut::Failed(Failure::server(command, error));
+    }
+    let why = match Ability::from_error(error) {
+        Ability::Refused(_) => Why::Permission,
+        _ => Why::Unsupported,
+    };
+    Shut::Off {
+        why,
+        command,
+        detail: format!("{command} was answered by `{}`", label::text(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refusal_means() {
+        let noperm = b"NOPERM User x has no permissions to run the 'client|tracking' command";
+        assert!(matches!(refused(TRACKING, noperm), Shut::Off { why: Why::Permission, .. }));
+        let unknown = b"ERR Unknown subcommand or wrong number of arguments for 'tracking'";
+        assert!(matches!(refused(TRACKING, unknown), Shut::Off { why: Why::Unsupported, .. }));
+        assert!(matches!(refused(TRACKING, b"LOADING wait"), Shut::Failed(_)));
+    }
+}
