@@ -49,6 +49,7 @@ mod partition;
 mod pipeline;
 mod processes;
 mod quiet_start;
+mod quorum;
 mod refused_keys;
 mod replicas;
 mod rotation;

@@ -3,6 +3,7 @@
 //! The counters that could tell of a flush or an eviction are read after a sweep, so an end waits for them.
 
 use super::lock::{Claim, Told};
+use super::servers::{Losses, Settled};
 use super::tenure::Seen;
 use super::words::{Evidence, Liveness};
 use crate::config::TokenKind;
@@ -50,6 +51,8 @@ pub struct PendingEnd {
     pub is_retaken: bool,
     /// The key was absent, and the same token came back before E.
     pub has_returned: bool,
+    /// Of a lock over several servers: what its owner had lost by then.
+    pub losses: Option<Losses>,
     /// What its owner may go on believing.
     pub claim: Claim,
     /// The read that did not show it showed another owner.
@@ -95,6 +98,11 @@ impl PendingEnd {
     /// The evidence, or `None` if it has to wait until the server's clock has passed E: after an eviction of some
     /// key only the return of the same token can tell whether it was this one.
     pub fn settle(&self, after: After, now: Option<ServerTime>) -> Option<Evidence> {
+        match self.losses.as_ref().map(Losses::settled) {
+            Some(Settled::Taken(evidence)) => return Some(evidence),
+            Some(Settled::Waits) => return None,
+            Some(Settled::Not) | None => {}
+        }
         if self.is_failover() {
             return Some(Evidence::Failover);
         }
@@ -208,6 +216,7 @@ mod tests {
             is_shared: false,
             is_retaken: false,
             has_returned: false,
+            losses: None,
             claim: Claim::default(),
             is_succeeded: false,
             told: Told::Nothing,

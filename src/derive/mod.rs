@@ -39,6 +39,7 @@ pub mod quorum;
 pub mod replica;
 pub mod resources;
 pub mod rules;
+pub mod servers;
 pub mod side_effects;
 pub mod sight;
 pub mod signals;

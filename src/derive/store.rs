@@ -18,7 +18,9 @@ use super::lock::{Lock, Missed, ReadContext};
 use super::node::Node;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
+use super::quorum;
 use super::rules::Rules;
+use super::servers::Common;
 use super::tenure::Seen;
 use super::wanted::{Effects, Notice, Wanted, Weight};
 use super::words::Evidence;
@@ -42,6 +44,10 @@ pub struct Store {
     pub nodes: BTreeMap<Arc<str>, Node>,
     /// Its lines: a primary with its replicas each.
     pub lines: BTreeMap<Line, LineState>,
+    /// How many servers of their own have its locks, if it is a store of several.
+    pub(super) servers: Option<u16>,
+    /// One clock for them.
+    common: Common,
     /// Failovers and lost bytes of lines that are no more.
     past: (u64, u64),
     /// Breaks in the records of all lines.
@@ -79,6 +85,8 @@ impl Store {
             lines: BTreeMap::new(),
             past: (0, 0),
             sentinels: Sentinels::default(),
+            servers: None,
+            common: Common::default(),
             breaks: 0,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
@@ -162,24 +170,32 @@ impl Store {
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
             let Some(lock) = self.locks.get_mut(key) else { continue };
-            if lock.line != batch.node.line && !lock.moves(batch, read, marks, fx) {
+            if lock.servers.is_some() {
+                lock.line = batch.node.line;
+            } else if lock.line != batch.node.line && !lock.moves(batch, read, marks, fx) {
                 continue;
             }
-            let (poll, clock) = (stalls.poll, &node.clock);
+            let (poll, mut clock, mut offset) = (stalls.poll, &node.clock, batch.offset);
             let whole;
-            let (found, seen) = match &mut lock.spread {
-                None => (&read.found, seen),
-                Some(spread) => match spread.take(read, seen, poll) {
-                    Some((found, seen)) => {
-                        whole = found;
-                        (&whole, seen)
-                    }
-                    None => continue,
-                },
+            let (found, seen) = if let Some(servers) = &mut lock.servers {
+                let Some(shift) = self.common.shift(clock) else { continue };
+                let all = servers.take(batch.node.line, &read.found, seen, shift, poll);
+                let Some((found, seen)) = all else { continue };
+                self.common.tick(seen.span.done, clock.rtt());
+                whole = found;
+                (clock, offset) = (&self.common.clock, None);
+                (&whole, seen)
+            } else if let Some(spread) = &mut lock.spread {
+                let Some((found, seen)) = spread.take(read, seen, poll) else { continue };
+                whole = found;
+                (&whole, seen)
+            } else {
+                (&read.found, seen)
             };
             let pool = self.pools.get(&pool_of(&lock.rules));
             let owners = &self.owners;
-            let offset = batch.offset;
+            // A replica of one of several servers has no more than a vote.
+            let replicated = replicated.filter(|_| lock.servers.is_none());
             let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
@@ -187,6 +203,7 @@ impl Store {
                 fx.wanted.push(Wanted::Facts { store: self.id });
             }
             lock.count_votes(seen.span.done, fx);
+            lock.counted_servers(seen, fx);
             self.missed.tell(lock, fx);
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
@@ -203,6 +220,10 @@ impl Store {
         fx: &mut Effects,
     ) {
         let Some(lock) = self.locks.get_mut(&read.key) else { return };
+        // What lies beside the key on one of several servers is not all of it.
+        if lock.servers.is_some() {
+            return;
+        }
         let Some(line) = self.lines.get(&lock.line) else { return };
         let Some(node) = line.primary.as_ref().and_then(|p| self.nodes.get(p)) else { return };
         if node.clock.is_standing() {
@@ -255,6 +276,10 @@ impl Store {
         self.node(&failed.node).failed(failed);
         if self.leads(&failed.node) {
             self.breaks(failed.node.line);
+            if self.servers.is_some() {
+                let servers = self.locks.values_mut().filter_map(|l| l.servers.as_mut());
+                servers.for_each(|s| s.lost_contact(failed.node.line));
+            }
         }
     }
 
@@ -276,6 +301,15 @@ impl Store {
     /// itself when it was read.
     pub fn swept_at(&self) -> Option<Mono> {
         self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done)).max()
+    }
+
+    /// The same of as many lines as tell who holds its locks: of servers of their own those that are not needed do not count.
+    pub fn counted_at(&self) -> Option<Mono> {
+        let Some(servers) = self.servers.map(usize::from) else { return self.swept_at() };
+        let ends = self.lines.values().filter_map(|l| Some(l.swept.as_ref()?.span.done));
+        let mut ends: Vec<_> = ends.collect();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        ends.get(quorum::needed(servers) - 1).copied()
     }
 
     fn say(&self, fx: &mut Effects, weight: Weight, what: &'static str, detail: String) {

@@ -53,6 +53,7 @@ impl Store {
             self.further.insert(watched.key, first);
             return;
         }
+        self.servers = watched.rules.servers;
         let lock = match self.parked.remove(&watched.lock) {
             // One that comes from another group would take its counts along.
             Some(mut lock)
@@ -62,6 +63,7 @@ impl Store {
                 (lock.store, lock.key) = (self.id, watched.key);
                 lock.rules = watched.rules.clone();
                 lock.spread = None;
+                lock.servers = Lock::new(watched, self.name.clone()).servers;
                 workers.renumber(old, (lock.store, lock.key));
                 lock
             }

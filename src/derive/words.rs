@@ -34,6 +34,8 @@ words! {
         HolderStale = "holder_stale",
         /// A renewal that should have come did not.
         RenewalOverdue = "renewal_overdue",
+        /// Its owner has fewer servers than it had, or no more than it needs.
+        QuorumDegraded = "quorum_degraded",
         /// Its leases run out again and again while it is in use.
         LeaseLapsesInUse = "lease_lapses_in_use",
         /// The key has no expiry although it should.
@@ -62,6 +64,8 @@ words! {
     ContentionKind {
         /// Two primaries of one history grant it to two owners.
         Primaries = "primaries",
+        /// Servers lost an owner's votes, and another owner got enough before the first one's lease was over.
+        Quorum = "quorum",
         /// The server lost it, and another owner got it before the first one's lease was over.
         Lost = "lost",
         /// Another owner wrote over the first one before its lease was over.

@@ -46,6 +46,7 @@ fn main_store() -> StoreView {
     StoreView {
         name: "main".into(),
         fresh: true,
+        counted: true,
         read_age_seconds: Some(0.3),
         nodes: vec![node("10.0.0.5:6379", "master"), node("10.0.0.6:6379", "replica")],
         locks: vec![
@@ -78,6 +79,7 @@ fn stale_store() -> StoreView {
     StoreView {
         name: "spare".into(),
         fresh: false,
+        counted: false,
         sentinels_disagree: None,
         read_age_seconds: Some(34.0),
         nodes: vec![NodeView {
@@ -209,7 +211,7 @@ fn orders_lock() -> LockView {
                 _ => (*s, Some(false)),
             })
             .collect(),
-        rises: vec![(Signal::HolderStale, 1)],
+        rises: vec![(Signal::HolderStale, 1), (Signal::QuorumDegraded, 0)],
         liveness: Some(Liveness::Frozen),
         lost_seconds: Some(33.0),
         renewal_minus_heartbeat_seconds: Some(30.0),

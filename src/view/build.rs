@@ -105,6 +105,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
     StoreView {
         name: store.name.clone(),
         fresh: is_fresh(store.swept_at(), now, poll),
+        counted: is_fresh(store.counted_at(), now, poll),
         read_age_seconds: store.swept_at().map(|at| now.secs_since(at).max(0.0)),
         nodes: store
             .nodes

@@ -17,7 +17,7 @@ use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 41] = [
+pub const BLIND: [(Aspect, BlindReason); 43] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
@@ -52,6 +52,8 @@ pub const BLIND: [(Aspect, BlindReason); 41] = [
     (Aspect::Renewals, BlindReason::Unsupported),
     (Aspect::Renewals, BlindReason::NoHistory),
     (Aspect::Replicas, BlindReason::Unreachable),
+    (Aspect::Quorum, BlindReason::Permission),
+    (Aspect::Quorum, BlindReason::Unreachable),
     (Aspect::Clock, BlindReason::Permission),
     (Aspect::Clock, BlindReason::Unsupported),
     (Aspect::Clock, BlindReason::Unreachable),
@@ -83,14 +85,15 @@ pub(super) fn judge(
         Some(Unreadable::Permission) => lost.push((Aspect::Lease, BlindReason::Permission)),
         Some(Unreadable::Unexpected) => lost.push((Aspect::Lease, BlindReason::Unsupported)),
         None if !is_fresh(lock.seen.map(|s| s.span.done), now, state.rules.poll_interval) => {
-            lost.push((Aspect::Lease, store_reason(state, lock)));
+            let aspect = if lock.servers.is_some() { Aspect::Quorum } else { Aspect::Lease };
+            lost.push((aspect, store_reason(state, lock)));
         }
         None => {}
     }
     if has_lost_replica(state, lock) {
         lost.push((Aspect::Replicas, BlindReason::Unreachable));
     }
-    if lock.spread.is_some() && has_replica(state, lock) {
+    if (lock.spread.is_some() || lock.servers.is_some()) && has_replica(state, lock) {
         lost.push((Aspect::Replicas, BlindReason::Unsupported));
     }
     if lock.rules.series == SeriesTier::Full

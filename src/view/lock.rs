@@ -105,7 +105,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             _ => 0,
         },
         limit: lock.limit(),
-        votes: lock.spread.as_ref().and_then(|s| s.votes),
+        votes: lock.votes(),
         waiters: lock.waiters(now, poll),
         previous: lock.previous.clone(),
         held_seconds: oldest.map(|t| now.secs_since(t.first.span.done).max(0.0)),
@@ -132,7 +132,11 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             || (!holders.is_empty() && holders.iter().all(|h| h.tenure.shortened)),
         counts: counts(state, lock),
         signals: Signal::ALL.iter().map(|s| (*s, lock.signals.get(*s))).collect(),
-        rises: Signal::ALL.iter().map(|s| (*s, lock.signals.rises(*s))).collect(),
+        rises: Signal::ALL
+            .iter()
+            .filter(|s| **s != Signal::QuorumDegraded || lock.servers.is_some())
+            .map(|s| (*s, lock.signals.rises(*s)))
+            .collect(),
         liveness,
         lost_seconds,
         renewal_minus_heartbeat_seconds: holders
@@ -215,6 +219,10 @@ fn remaining_by_replica(
     expiry: ServerTime,
     now: Mono,
 ) -> Vec<(Arc<str>, f64, f64)> {
+    // The end of a lock over several servers is by no node's clock.
+    if lock.servers.is_some() {
+        return Vec::new();
+    }
     let Some(store) = state.stores.get(&lock.store) else { return Vec::new() };
     let offset = |node: &Node| {
         let is_known = node.failure.is_none()
@@ -283,10 +291,11 @@ fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
     let line = state.stores.get(&lock.store).and_then(|s| s.lines.get(&lock.line));
     let hears = line.is_some_and(|l| l.hears_overwrites());
     let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
-    let can_be_judged = |kind| match kind {
-        ContentionKind::Primaries => has_several,
-        ContentionKind::Overwrite => hears,
-        ContentionKind::Lost => true,
+    let is_judged = |kind| match kind {
+        ContentionKind::Primaries => has_several && lock.servers.is_none(),
+        ContentionKind::Quorum => lock.servers.is_some(),
+        ContentionKind::Overwrite => hears && lock.servers.is_none(),
+        ContentionKind::Lost => lock.servers.is_none(),
     };
-    kinds.filter(|(kind, n)| can_be_judged(*kind) || *n > 0).collect()
+    kinds.filter(|(kind, n)| is_judged(*kind) || *n > 0).collect()
 }

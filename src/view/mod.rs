@@ -68,6 +68,8 @@ pub struct StoreView {
     pub name: Arc<str>,
     /// Whether its locks were read within three intervals. When not, nothing that rests on them is printed.
     pub fresh: bool,
+    /// Whether that is so of as many servers as tell who holds them. When not, how many are held is not known.
+    pub counted: bool,
     /// Since all of them were last read; `None` until then.
     pub read_age_seconds: Option<f64>,
     /// Its nodes by address.

@@ -8,9 +8,11 @@ use crate::support::{Chronyd, RedisServer};
 pub fn of_the_exporter(
     main: &RedisServer,
     cache: &RedisServer,
+    quorum: &[RedisServer; 3],
     clocks: [&Chronyd; 2],
     dir: &TempDir,
 ) -> String {
+    let quorum = quorum.each_ref().map(RedisServer::url);
     let holder = "holder: '^(?P<worker>[^:]+)'";
     format!(
         "poll_interval: 200ms
@@ -50,6 +52,12 @@ stores:
     response_timeout: 300ms
     locks:
       - {{ name: warmup, key: 'lock:warmup', lease: 20s }}
+  quorum:
+    topology: quorum
+    urls: {quorum:?}
+    username: dlock
+    locks:
+      - {{ name: ballot, key: 'lock:ballot', lease: 10m, {holder} }}
 workers:
   demo:
     match: '^(orders|billing|payments)-\\d+$'

@@ -39,6 +39,7 @@ pub struct World {
     cache_clock: SteppedClock,
     cache: RedisServer,
     _main: RedisServer,
+    quorum: [RedisServer; 3],
     _dir: TempDir,
 }
 
@@ -54,6 +55,7 @@ impl World {
             .replica_of(&main)
             .arguments(&["--replica-read-only", "no"])
             .start();
+        let quorum = [(); 3].map(|()| RedisServer::start());
         let cache_clock = SteppedClock::start();
         let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
         let line = line.replace(" +config|get", "").replace("PASSWORD", "watch-only");
@@ -93,11 +95,16 @@ impl World {
         }
         let told = "MSET hb:issued 34 hb:accepted 33 hb:refused 2 hb:mails 120 hb:requests 119";
         main.cmd(&told.split(' ').collect::<Vec<_>>());
+        for server in &quorum {
+            server.cmd(&["SET", "lock:ballot", "ballot-1:x", "PX", FOR_LONG]);
+        }
         let clocks = [&host_clock, &silent];
-        let exporter = ExporterSetup::file(&config::of_the_exporter(&main, &cache, clocks, &dir))
-            .password()
-            .env("DLOCK__STORES__CACHE__PASSWORD", "watch-only")
-            .start();
+        let exporter =
+            ExporterSetup::file(&config::of_the_exporter(&main, &cache, &quorum, clocks, &dir))
+                .password()
+                .env("DLOCK__STORES__CACHE__PASSWORD", "watch-only")
+                .env("DLOCK__STORES__QUORUM__PASSWORD", "watch-only")
+                .start();
         let mut world = Self {
             has_cgroups: !cgroups.is_empty(),
             has_jvm: jvm.is_some(),
@@ -116,6 +123,7 @@ impl World {
             cache_clock,
             cache,
             _main: main,
+            quorum,
             _dir: dir,
         };
         world.settle();
@@ -148,7 +156,10 @@ impl World {
             "orders", "billing", "payments", "reports", "busy", "leader", "short", "copied",
             "nightly", "mislaid", "permits",
         ];
-        main.into_iter().map(|lock| ("main", lock)).chain([("cache", "warmup")]).collect()
+        main.into_iter()
+            .map(|lock| ("main", lock))
+            .chain([("cache", "warmup"), ("quorum", "ballot")])
+            .collect()
     }
 
     /// All that the exporter says, for messages.
@@ -175,6 +186,7 @@ impl World {
             m.sum("dlock_store_clock_steps_total", &[]) > 0.0
         });
         self.cache.kill();
+        self.quorum[0].cmd(&["FLUSHALL"]);
         self.silent.pause();
         self.exporter.wait_for("dlock_renewal_after_lost_liveness dlock_store_up", SOON, |m| {
             m.is("dlock_renewal_after_lost_liveness", &[("lock", "orders")], 1.0)

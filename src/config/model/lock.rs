@@ -87,6 +87,8 @@ pub struct LockRules {
     pub effects: Vec<Effects>,
     /// One set of series for all locks of the entry, single ones only for this many that need a look.
     pub group: Option<Group>,
+    /// How many servers of their own each have its key, in a store of several.
+    pub servers: Option<u16>,
     /// Keys of one kind: what is learned of the others' holds applies to a lock that has too few of its own.
     pub pooled: bool,
 }

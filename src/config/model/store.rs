@@ -67,6 +67,8 @@ pub enum Topology {
     Cluster,
     /// A primary with its replicas, as sentinels name them; the addresses are the sentinels'.
     Sentinel(Box<Sentinels>),
+    /// Servers of their own, each of which has every lock; who has more than half of them holds it.
+    Quorum,
 }
 
 /// A parsed `redis://`, `rediss://` or `redis+unix://` URL without user information.

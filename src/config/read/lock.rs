@@ -214,6 +214,8 @@ fn rules(
         effects: resources::effects(at, need),
         group: group::read(at, seen),
         by_key,
+        // That is the store's to say.
+        servers: None,
         // Without `capture` a pattern may find anything, and one lock says nothing of another.
         pooled: !by_key && at.has("match") && at.has("capture"),
     }

@@ -10,6 +10,7 @@ mod list;
 mod list_uses;
 mod lock;
 mod names;
+mod quorum;
 mod resources;
 mod seen;
 mod sentinel;

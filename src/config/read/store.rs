@@ -10,13 +10,14 @@ use super::super::unknown::variable;
 use super::clock::{self, Clocks};
 use super::lock::Around;
 use super::seen::Seen;
-use super::{Told, cluster, lock, noted, password, sentinel, tls};
+use super::{Told, cluster, lock, noted, password, quorum, sentinel, tls};
 
 /// Words of `topology`.
 const STANDALONE: &str = "standalone";
 const SENTINEL: &str = "sentinel";
 const CLUSTER: &str = "cluster";
 const AUTO: &str = "auto";
+const QUORUM: &str = "quorum";
 
 /// Reads a store, and adds what its locks tell.
 pub(super) fn read(
@@ -67,6 +68,12 @@ pub(super) fn read(
     let tls = tls(at, speaks_tls, "rediss://");
     let topology = match word {
         Some(SENTINEL) => sentinel::read(at, url.as_mut(), &tls),
+        Some(QUORUM) => {
+            sentinel::refuse(at);
+            quorum::check(at);
+            quorum::tell(&mut locks, at.texts("urls").len());
+            Some(Topology::Quorum)
+        }
         word => {
             // What the topology should have been is not known where it is wrong.
             word.inspect(|_| sentinel::refuse(at)).map(|word| match word {

@@ -92,7 +92,11 @@ pub(in crate::config) static STORE: Section = Section {
     keys: &[
         key("url", Text, "this or `urls`"),
         key("urls", Texts, ""),
-        key("topology", OneOf(&["auto", "standalone", "sentinel", "cluster"], &["quorum"]), "auto"),
+        key(
+            "topology",
+            OneOf(&["auto", "standalone", "sentinel", "cluster", "quorum"], &[]),
+            "auto",
+        ),
         key("sentinel", Table(&SENTINEL), ""),
         key("replicas", Texts, ""),
         key("username", Text, ""),

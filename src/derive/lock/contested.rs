@@ -121,11 +121,11 @@ impl Contested {
     }
 
     /// The owner that holds the lock in a read.
-    fn held_by(&mut self, now: (&Token, Option<&Arc<str>>), at: Mono) {
+    fn held_by(&mut self, kind: ContentionKind, now: (&Token, Option<&Arc<str>>), at: Mono) {
         self.lost.retain(|l| at < l.until && !is_back((&l.token, l.worker.as_ref()), now));
         let lost = std::mem::take(&mut self.lost);
         if let Some(until) = lost.iter().map(|l| l.until).max() {
-            self.proven(ContentionKind::Lost, at, until);
+            self.proven(kind, at, until);
         }
     }
 }
@@ -143,6 +143,14 @@ impl Lock {
     pub fn may_have_been_overwritten(&self, at: Mono) -> bool {
         let last = self.pending.last().filter(|end| end.gone.span.done == at);
         last.is_some_and(PendingEnd::may_be_overwritten)
+    }
+
+    /// What it is called if the lock was taken from an owner.
+    fn kind_of_loss(&self) -> ContentionKind {
+        match self.servers {
+            Some(_) => ContentionKind::Quorum,
+            None => ContentionKind::Lost,
+        }
     }
 
     /// Another owner was found; ends that wait for their evidence are told.
@@ -171,7 +179,7 @@ impl Lock {
                 self.contested.proven(ContentionKind::Overwrite, end.gone.span.done, until);
             }
         } else if end.claim.is_succeeded {
-            self.contested.proven(ContentionKind::Lost, end.gone.span.done, until);
+            self.contested.proven(self.kind_of_loss(), end.gone.span.done, until);
         } else {
             if self.contested.lost.len() >= MOST_LOST {
                 self.contested.lost.remove(0);
@@ -183,7 +191,8 @@ impl Lock {
 
     /// Takes the read of another node that says master of the same history.
     pub fn read_rival(&mut self, addr: &Arc<str>, sight: Sight) {
-        if !self.is_exclusive() {
+        // One of several servers grants a vote, no lock.
+        if !self.is_exclusive() || self.servers.is_some() {
             return;
         }
         if !self.rivals.iter().any(|r| r.addr == *addr) {
@@ -203,24 +212,32 @@ impl Lock {
                 }
             }
         }
+        let kind = self.kind_of_loss();
         if let Phase::Held(tenure) = &self.phase
             && let Some(owner) = &tenure.owner
         {
-            self.contested.held_by((&owner.token, tenure.seat.named.as_ref()), now);
+            self.contested.held_by(kind, (&owner.token, tenure.seat.named.as_ref()), now);
         }
         let rival = self.rivals.iter().find(|r| r.is_shown(now, c.poll)).map(|r| r.addr.clone());
         let is_lost = self.contested.shown_until.is_some_and(|until| now < until);
         let value = self.is_exclusive().then_some(rival.is_some() || is_lost);
         let last = self.contested.last;
-        let detail = || match rival {
+        let is_quorum = self.servers.is_some();
+        let detail = || {
+            match rival {
             Some(addr) => format!("{addr} says master too and grants it to another owner"),
             None if last == Some(ContentionKind::Overwrite) => {
                 "another owner wrote over it before the first one's lease was over".into()
+            }
+            None if is_quorum => {
+                "servers lost votes of its owner, and another owner got enough before the first one's lease was over"
+                    .into()
             }
             None => {
                 "the server lost it, and another owner got it before the first one's lease was over"
                     .into()
             }
+        }
         };
         self.signal(Signal::Contested, value, now, detail, fx);
     }
@@ -278,8 +295,9 @@ mod tests {
         ] {
             let mut c = lost(30.0);
             let worker = worker.map(Arc::from);
-            c.held_by((&token(owner), worker.as_ref()), Mono::from_secs_f64(at));
-            c.held_by((&token("c"), None), Mono::from_secs_f64(at));
+            let kind = ContentionKind::Lost;
+            c.held_by(kind, (&token(owner), worker.as_ref()), Mono::from_secs_f64(at));
+            c.held_by(kind, (&token("c"), None), Mono::from_secs_f64(at));
             assert_eq!(c.events[ContentionKind::Lost as usize], events, "{name}");
         }
     }

@@ -177,6 +177,7 @@ impl Lock {
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
         let claim = Claim::of(&tenure, lease, is_cut, c.seen.span.done);
         self.pending.push(PendingEnd {
+            losses: self.servers.as_mut().map(|s| s.take_ended()),
             claim,
             token: tenure.owner.as_ref().map(|o| o.token.clone()),
             kind,

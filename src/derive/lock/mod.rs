@@ -43,6 +43,7 @@ use super::holds::Holds;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
 use super::replica::Replica;
+use super::servers::Servers;
 use super::sight::Sight;
 use super::signals::Signals;
 use super::spread::Spread;
@@ -152,6 +153,8 @@ pub struct Lock {
     refreshed: Vec<share::Refreshed>,
     /// Its keys, if it has several.
     pub spread: Option<Box<Spread>>,
+    /// Its servers, if several of their own have it.
+    pub servers: Option<Box<Servers>>,
 }
 
 impl Lock {
@@ -199,6 +202,7 @@ impl Lock {
             waiters_inside: None,
             refreshed: Vec::new(),
             spread: None,
+            servers: watched.rules.servers.map(|n| Box::new(Servers::new(n))),
         }
     }
 

@@ -14,7 +14,7 @@ const TIMELINE: usize = 16;
 
 impl Lock {
     /// Sets a signal, and tells of its rise or fall. `detail` is made only for a rise: this runs at every read.
-    pub(super) fn signal(
+    pub(in crate::derive) fn signal(
         &mut self,
         signal: Signal,
         value: Option<bool>,

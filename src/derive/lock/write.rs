@@ -34,7 +34,18 @@ impl Lock {
         fx: &mut Effects,
     ) {
         let lease_before = self.lease().map(|(l, _)| l);
+        let is_written = self.servers.as_ref().map(|s| s.is_written());
         let Phase::Held(tenure) = &mut self.phase else { return };
+        match is_written {
+            // Some servers were written, too few for a write of the lock.
+            Some(false) if is_later(share.expiry, tenure.expiry) => {
+                (tenure.expiry, tenure.last, tenure.value) = (share.expiry, c.seen, share.value);
+                return;
+            }
+            // With those it counts from the last one.
+            Some(true) => tenure.expiry = tenure.write.expiry,
+            _ => {}
+        }
         let kind = classify(tenure, &share, is_broken, lease_before, c);
         let (before, last, expiry) = (tenure.write, tenure.last, share.expiry);
         tenure.count = share.count();
@@ -187,6 +198,10 @@ fn classify(
         _ => false,
     };
     Some(if stepped < 0 && is_whole { Kind::Renewal } else { Kind::Shortening })
+}
+
+fn is_later(new: Expiry, old: Expiry) -> bool {
+    matches!((new, old), (Expiry::At(new), Expiry::At(old)) if new > old)
 }
 
 /// Remaining time right after a write is a lower bound of L; the largest of a tenure is what it learns.

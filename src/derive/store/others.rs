@@ -52,8 +52,9 @@ impl Store {
         let is_relative = !primary.is_some_and(NodeFacts::replicates_instants);
         let (mut tried, mut undecided) = (0, 0);
         for (key, sight) in sights(batch) {
-            // Replicas show keys one by one: what they show of a lock over several is not compared.
-            let is_compared = |l: &Lock| l.spread.is_none() && l.line == batch.node.line;
+            // Replicas show keys one by one: what they show of a lock over several, or over several servers, is not compared.
+            let is_compared =
+                |l: &Lock| l.spread.is_none() && l.servers.is_none() && l.line == batch.node.line;
             let lock = self.locks.get_mut(&key).filter(|l| is_compared(l));
             let Some(lock) = lock else { continue };
             tried += 1;

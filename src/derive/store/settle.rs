@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::Store;
 use super::line::LineState;
 use crate::config::LockRules;
-use crate::derive::ends::{After, PendingEnd};
+use crate::derive::ends::{After, Cut, PendingEnd};
 use crate::derive::lock::{Lock, Told};
 use crate::derive::node::Node;
+use crate::derive::servers;
 use crate::derive::tenure::Marks;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
@@ -37,7 +38,7 @@ impl Store {
     pub(super) fn restarted_before(&mut self, line: Line) {
         let Some(state) = self.lines.get(&line) else { return };
         let (before, now, failovers) = (state.facts_breaks, state.breaks, state.failover_marks + 1);
-        let locks = self.locks.values_mut().filter(|l| l.line == line);
+        let locks = self.locks.values_mut().filter(|l| l.line == line && l.servers.is_none());
         for end in locks.flat_map(|l| &mut l.pending) {
             let (last, gone) = (end.last.marks.breaks, end.gone.marks.breaks);
             if last <= before && before < gone && gone == now {
@@ -65,24 +66,44 @@ impl Store {
         let line = facts.node.line;
         let cut = self.lines.get(&line).map(|l| l.succession.cut).unwrap_or_default();
         let after = After { flushes: facts.flushes, evicted: facts.evicted_keys, cut };
+        let failovers = self.lines.get(&line).map(|l| l.failover_marks).unwrap_or_default();
+        let of_servers = servers::After {
+            line: usize::from(line.0),
+            sent: facts.span.sent,
+            failovers,
+            flushes: facts.flushes,
+            evicted: facts.evicted_keys,
+        };
         let due: Vec<KeyId> = match keys {
             Some(keys) => keys.to_vec(),
             None => {
-                let waits = self.locks.iter().filter(|(_, l)| !l.pending.is_empty());
-                waits.map(|(key, _)| *key).collect()
+                let waits = |l: &Lock| !l.pending.is_empty() || l.servers.is_some();
+                let waiting = self.locks.iter().filter(|(_, l)| waits(l));
+                waiting.map(|(key, _)| *key).collect()
             }
         };
         for key in due {
             let Some(mut lock) = self.locks.remove(&key) else { continue };
-            if lock.line != line {
+            if lock.line != line && lock.servers.is_none() {
                 self.locks.insert(key, lock);
                 continue;
             }
-            let hearing = self.lines.get(&line).and_then(LineState::hearing);
+            let (after, time, hearing) = match lock.servers {
+                Some(_) => {
+                    lock.learn_losses(&of_servers);
+                    // What else ends a lock over several servers is told by none of them.
+                    let none = After { flushes: Some(0), evicted: Some(0), cut: Cut::All };
+                    (none, self.common.at(facts.span.done), None)
+                }
+                None => {
+                    let hearing = self.lines.get(&line).and_then(LineState::hearing);
+                    (after, facts.time, hearing)
+                }
+            };
             let told = |lock: &Lock, end: &PendingEnd| {
                 hearing.map_or(Told::Nothing, |hearing| hearing.told(lock, end))
             };
-            let settled = lock.settle_ends(facts.span.sent, after, facts.time, told, fx);
+            let settled = lock.settle_ends(facts.span.sent, after, time, told, fx);
             for (evidence, end) in settled {
                 if let Some(n) = self.lease_ends.get_mut(evidence as usize) {
                     *n += 1;

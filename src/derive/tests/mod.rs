@@ -22,6 +22,7 @@ mod hints;
 mod listed;
 mod liveness;
 mod pair;
+mod quorum;
 mod readers;
 mod renewal;
 mod review;

@@ -38,6 +38,9 @@ families! { SIGNALS:
     LEASE_ABSURD = Gauge Full "dlock_lease_absurd" ["store", "lock"]
         "1 when far more of the lease remains than a lease of this lock has, or what remains grows with each renewal. 0 \
          when judged and not so; absent when it cannot be judged.";
+    QUORUM_DEGRADED = Gauge Core "dlock_quorum_degraded" ["store", "lock"]
+        "Of a lock over several servers, 1 when in two counts its owner had fewer of them than before, or no more than it \
+         needs while another one answers without its key. 0 when judged and not so; absent when it cannot be judged.";
     HOLD_COUNT_CREEP = Gauge Full "dlock_hold_count_creep" ["store", "lock"]
         "1 when the lowest hold count of three successive lease lengths rose each time within one tenure. 0 when judged \
          and not so, also once the count stands still, however high; absent when it cannot be judged.";
@@ -61,10 +64,11 @@ families! { LOCKS:
         "How many may hold the lock at once, of a semaphore: by the config, or where its value tells. Absent where that is \
          not known, and for other locks.";
     QUORUM_VOTES = Gauge Core "dlock_quorum_votes" ["store", "lock"]
-        "Of a lock over several keys, how many show the token of the owner that most of them show, each with its expiry \
-         ahead; 0 while none shows any. Absent while a key cannot be read.";
+        "Of a lock over several keys or servers, how many show the token of the owner that most of them show, each with its expiry \
+         ahead; 0 while none shows any. Absent while a key cannot be \
+         read, or while fewer servers answer than are needed.";
     QUORUM_NEEDED = Gauge Core "dlock_quorum_needed" ["store", "lock"]
-        "Of a lock over several keys, how many have to show an owner for it to hold the lock: more than half.";
+        "Of a lock over several keys or servers, how many have to show an owner for it to hold the lock: more than half.";
     REENTRANCY = Gauge Full "dlock_lock_reentrancy" ["store", "lock"]
         "Hold count of the lock's owner while held, the largest where there are several; 1 for formats without re-entry.";
     HOLDER_INFO = Gauge Core "dlock_lock_holder_info" ["store", "lock", "worker"]

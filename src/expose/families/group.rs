@@ -21,7 +21,7 @@ pub fn add(sheet: &mut Sheet, store: &StoreView, group: &GroupView) {
     for (signal, n) in &counts.rises {
         sheet.add(&cat::SIGNAL_RISES, [at[0], at[1], signal.as_str()], *n as f64);
     }
-    if !store.fresh {
+    if !store.fresh || !store.counted {
         return;
     }
     if group.is_known() {

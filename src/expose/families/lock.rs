@@ -139,7 +139,10 @@ fn add_signals(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
     }
     // Rises of every signal that this lock exports, from 0, also while it cannot be judged: a counter has no gaps.
     for signal in Signal::ALL {
-        if sheet.keeps(signal_family(*signal).tier) {
+        // Only locks over several servers have it.
+        let is_meant = *signal != Signal::QuorumDegraded
+            || lock.rises.iter().any(|(s, _)| *s == Signal::QuorumDegraded);
+        if is_meant && sheet.keeps(signal_family(*signal).tier) {
             let labels = [store, &lock.name, signal.as_str()];
             sheet.add(&cat::SIGNAL_RISES, labels, counted(&lock.rises, *signal) as f64);
         }
@@ -152,6 +155,7 @@ fn signal_family(signal: Signal) -> &'static Family<2> {
         Signal::RenewalAfterLostLiveness => &cat::RENEWAL_AFTER_LOST_LIVENESS,
         Signal::HolderStale => &cat::HOLDER_STALE,
         Signal::RenewalOverdue => &cat::RENEWAL_OVERDUE,
+        Signal::QuorumDegraded => &cat::QUORUM_DEGRADED,
         Signal::LeaseLapsesInUse => &cat::LEASE_LAPSES_IN_USE,
         Signal::LeaseWithoutTtl => &cat::LEASE_WITHOUT_TTL,
         Signal::ReplicaDiverged => &cat::REPLICA_DIVERGED,

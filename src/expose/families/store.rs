@@ -29,7 +29,7 @@ pub fn add(sheet: &mut Sheet, store: &StoreView) {
         return;
     }
     // None is known, and what keys there are may not be read: that is not none.
-    if store.held + store.free > 0 || store.refused.count == 0 {
+    if store.counted && (store.held + store.free > 0 || store.refused.count == 0) {
         sheet.add(&cat::LOCKS, [name, "held"], store.held as f64);
         sheet.add(&cat::LOCKS, [name, "free"], store.free as f64);
     }

@@ -40,6 +40,7 @@ fn rises_are_shown_for_the_signals_of_the_tier() {
             "contested",
             "holder_stale",
             "lease_without_ttl",
+            "quorum_degraded",
             "renewal_after_lost_liveness",
             "renewal_overdue"
         ]

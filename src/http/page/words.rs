@@ -11,6 +11,7 @@ pub fn signal(signal: Signal) -> &'static str {
         Signal::RenewalAfterLostLiveness => "still renewed although its holder lost liveness",
         Signal::HolderStale => "its holder lost liveness and still owns it",
         Signal::RenewalOverdue => "a renewal that should have come did not",
+        Signal::QuorumDegraded => "its owner has lost servers, or has none to spare",
         Signal::LeaseLapsesInUse => "its leases run out while it is in use",
         Signal::LeaseWithoutTtl => "has no expiry: nothing frees it",
         Signal::ReplicaDiverged => "a replica shows something else",
@@ -41,6 +42,10 @@ pub fn meaning(signal: Signal) -> &'static str {
         }
         Signal::RenewalOverdue => {
             "By its habit a renewal should have come and did not: the lease may run out under its holder."
+        }
+        Signal::QuorumDegraded => {
+            "Its owner has it on fewer servers than it had, or on no more than it needs while another answers without it: when \
+             one more is lost, another owner can get it."
         }
         Signal::LeaseLapsesInUse => {
             "Three of its last five leases ran out and it was taken again at once, or they ran out under a holder: the \

@@ -18,6 +18,10 @@ pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
         // Behind sentinels, what they name begins it; in a cluster, what the map of its slots tells.
         Topology::Sentinel(_) | Topology::Cluster => Vec::new(),
         Topology::Standalone | Topology::Auto => vec![(Line::default(), store.url.addr.clone())],
+        Topology::Quorum => {
+            let urls = std::iter::once(&store.url).chain(&store.further_urls);
+            urls.zip(0..).map(|(url, n)| (Line(n), url.addr.clone())).collect()
+        }
     }
 }
 
