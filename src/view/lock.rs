@@ -291,11 +291,12 @@ fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
     let line = state.stores.get(&lock.store).and_then(|s| s.lines.get(&lock.line));
     let hears = line.is_some_and(|l| l.hears_overwrites());
     let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
-    let can_be_judged = |kind| match kind {
+    let is_judged = |kind| match kind {
         ContentionKind::Primaries => has_several && lock.servers.is_none(),
         ContentionKind::Overwrite => hears && lock.servers.is_none(),
         ContentionKind::Quorum => lock.servers.is_some(),
+        ContentionKind::Overwrite => hears && lock.servers.is_none(),
         ContentionKind::Lost => lock.servers.is_none(),
     };
-    kinds.filter(|(kind, n)| can_be_judged(*kind) || *n > 0).collect()
+    kinds.filter(|(kind, n)| is_judged(*kind) || *n > 0).collect()
 }

@@ -139,18 +139,18 @@ impl Lock {
             && self.rules.limit.is_none()
     }
 
+    /// Whether the owner may have been written over in the read of that instant.
+    pub fn may_have_been_overwritten(&self, at: Mono) -> bool {
+        let last = self.pending.last().filter(|end| end.gone.span.done == at);
+        last.is_some_and(PendingEnd::may_be_overwritten)
+    }
+
     /// What it is called if the lock was taken from an owner.
     fn kind_of_loss(&self) -> ContentionKind {
         match self.servers {
             Some(_) => ContentionKind::Quorum,
             None => ContentionKind::Lost,
         }
-    }
-
-    /// Whether the owner may have been written over in the read of that instant.
-    pub fn may_have_been_overwritten(&self, at: Mono) -> bool {
-        let last = self.pending.last().filter(|end| end.gone.span.done == at);
-        last.is_some_and(PendingEnd::may_be_overwritten)
     }
 
     /// Another owner was found; ends that wait for their evidence are told.
@@ -222,11 +222,16 @@ impl Lock {
         let is_lost = self.contested.shown_until.is_some_and(|until| now < until);
         let value = self.is_exclusive().then_some(rival.is_some() || is_lost);
         let last = self.contested.last;
+        let is_quorum = self.servers.is_some();
         let detail = || {
-            match (rival, last) {
-            (Some(addr), _) => format!("{addr} says master too and grants it to another owner"),
-            (None, Some(ContentionKind::Overwrite)) => {
+            match rival {
+            Some(addr) => format!("{addr} says master too and grants it to another owner"),
+            None if last == Some(ContentionKind::Overwrite) => {
                 "another owner wrote over it before the first one's lease was over".into()
+            }
+            None if is_quorum => {
+                "servers lost votes of its owner, and another owner got enough before the first one's lease was over"
+                    .into()
             }
             (None, Some(ContentionKind::Quorum)) => {
                 "servers lost votes of its owner, and another got enough before that one's lease was over"

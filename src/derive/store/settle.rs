@@ -77,29 +77,29 @@ impl Store {
         let due: Vec<KeyId> = match keys {
             Some(keys) => keys.to_vec(),
             None => {
-                let servers = self.locks.values_mut().filter(|l| l.servers.is_some());
-                servers.for_each(|l| l.learn_losses(&of_servers));
-                let waits = self.locks.iter().filter(|(_, l)| !l.pending.is_empty());
-                waits.map(|(key, _)| *key).collect()
+                let waits = |l: &Lock| !l.pending.is_empty() || l.servers.is_some();
+                let waiting = self.locks.iter().filter(|(_, l)| waits(l));
+                waiting.map(|(key, _)| *key).collect()
             }
         };
         for key in due {
             let Some(mut lock) = self.locks.remove(&key) else { continue };
-            let is_of_servers = lock.servers.is_some();
-            if lock.line != line && !is_of_servers {
+            if lock.line != line && lock.servers.is_none() {
                 self.locks.insert(key, lock);
                 continue;
             }
-            // What else ends a lock over several servers is told by none of them.
-            let (after, time) = match is_of_servers {
-                true => {
+            let (after, time, hearing) = match lock.servers {
+                Some(_) => {
+                    lock.learn_losses(&of_servers);
+                    // What else ends a lock over several servers is told by none of them.
                     let none = After { flushes: Some(0), evicted: Some(0), cut: Cut::All };
-                    (none, self.common.at(facts.span.done))
+                    (none, self.common.at(facts.span.done), None)
                 }
-                false => (after, facts.time),
+                None => {
+                    let hearing = self.lines.get(&line).and_then(LineState::hearing);
+                    (after, facts.time, hearing)
+                }
             };
-            let hearing = self.lines.get(&line).filter(|_| !is_of_servers);
-            let hearing = hearing.and_then(LineState::hearing);
             let told = |lock: &Lock, end: &PendingEnd| {
                 hearing.map_or(Told::Nothing, |hearing| hearing.told(lock, end))
             };
