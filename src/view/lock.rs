@@ -293,7 +293,6 @@ fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
     let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
     let is_judged = |kind| match kind {
         ContentionKind::Primaries => has_several && lock.servers.is_none(),
-        ContentionKind::Overwrite => hears && lock.servers.is_none(),
         ContentionKind::Quorum => lock.servers.is_some(),
         ContentionKind::Overwrite => hears && lock.servers.is_none(),
         ContentionKind::Lost => lock.servers.is_none(),

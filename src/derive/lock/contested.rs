@@ -233,11 +233,7 @@ impl Lock {
                 "servers lost votes of its owner, and another owner got enough before the first one's lease was over"
                     .into()
             }
-            (None, Some(ContentionKind::Quorum)) => {
-                "servers lost votes of its owner, and another got enough before that one's lease was over"
-                    .into()
-            }
-            (None, _) => {
+            None => {
                 "the server lost it, and another owner got it before the first one's lease was over"
                     .into()
             }
