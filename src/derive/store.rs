@@ -4,6 +4,7 @@
 mod hearing;
 mod line;
 mod others;
+mod reads;
 pub mod sentinels;
 mod settle;
 mod succession;
@@ -14,24 +15,21 @@ use std::time::Duration;
 
 use super::groups::Gone;
 use super::host::StallRules;
-use super::lock::{Lock, Missed, ReadContext};
+use super::lock::{Lock, Missed};
 use super::node::Node;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
 use super::quorum;
 use super::rules::Rules;
 use super::servers::Common;
-use super::tenure::Seen;
-use super::wanted::{Effects, Notice, Wanted, Weight};
+use super::wanted::{Effects, Notice, Weight};
 use super::words::Evidence;
 use super::workers::Workers;
-use crate::observe::lock::CompanionRead;
 use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Line, Mono, NodeFacts, NodeRef, Role, StoreId};
 
 use line::{Follows, LineState};
 use sentinels::Sentinels;
-use settle::{marks, pool_of};
 
 /// A lock store.
 #[derive(Clone, Debug)]
@@ -145,97 +143,6 @@ impl Store {
         if follows != Follows::Nothing {
             self.breaks(node.line);
         }
-    }
-
-    fn read_locks(
-        &mut self,
-        batch: &BatchRead,
-        stalls: StallRules,
-        workers: &mut Workers,
-        fx: &mut Effects,
-    ) {
-        let replicated = self.replicated(batch.node.line, batch.span.done, stalls.poll);
-        if replicated.flatten().is_some() {
-            self.lines.entry(batch.node.line).or_default().is_replicated = true;
-        }
-        let Some(node) = self.nodes.get(&batch.node.addr) else { return };
-        let Some(line) = self.lines.get(&batch.node.line) else { return };
-        let marks = marks(node, line);
-        let hears = line.hears_overwrites();
-        // Nothing about leases can be judged by a clock that stands still.
-        if node.clock.is_standing() {
-            return;
-        }
-        let seen = Seen { span: batch.span, time: batch.time, marks };
-        for read in &batch.reads {
-            let key = self.further.get(&read.key).unwrap_or(&read.key);
-            let Some(lock) = self.locks.get_mut(key) else { continue };
-            if lock.servers.is_some() {
-                lock.line = batch.node.line;
-            } else if lock.line != batch.node.line && !lock.moves(batch, read, marks, fx) {
-                continue;
-            }
-            let (poll, mut clock, mut offset) = (stalls.poll, &node.clock, batch.offset);
-            let whole;
-            let (found, seen) = if let Some(servers) = &mut lock.servers {
-                let Some(shift) = self.common.shift(clock) else { continue };
-                let all = servers.take(batch.node.line, &read.found, seen, shift, poll);
-                let Some((found, seen)) = all else { continue };
-                self.common.tick(seen.span.done, clock.rtt());
-                whole = found;
-                (clock, offset) = (&self.common.clock, None);
-                (&whole, seen)
-            } else if let Some(spread) = &mut lock.spread {
-                let Some((found, seen)) = spread.take(read, seen, poll) else { continue };
-                whole = found;
-                (&whole, seen)
-            } else {
-                (&read.found, seen)
-            };
-            let pool = self.pools.get(&pool_of(&lock.rules));
-            let owners = &self.owners;
-            // A replica of one of several servers has no more than a vote.
-            let replicated = replicated.filter(|_| lock.servers.is_none());
-            let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
-            let unknown = lock.counts.ends[Evidence::Unknown as usize];
-            lock.read(found, &c, workers, fx);
-            if hears && lock.servers.is_none() && lock.may_have_been_overwritten(seen.span.done) {
-                fx.wanted.push(Wanted::Facts { store: self.id });
-            }
-            lock.count_votes(seen.span.done, fx);
-            lock.counted_servers(seen, fx);
-            self.missed.tell(lock, fx);
-            // Ends that waited too long for facts are given up there and then.
-            self.lease_ends[Evidence::Unknown as usize] +=
-                lock.counts.ends[Evidence::Unknown as usize] - unknown;
-        }
-    }
-
-    /// Takes what the keys beside a lock told.
-    pub fn companions(
-        &mut self,
-        read: &CompanionRead,
-        stalls: StallRules,
-        workers: &mut Workers,
-        fx: &mut Effects,
-    ) {
-        let Some(lock) = self.locks.get_mut(&read.key) else { return };
-        // What lies beside the key on one of several servers is not all of it.
-        if lock.servers.is_some() {
-            return;
-        }
-        let Some(line) = self.lines.get(&lock.line) else { return };
-        let Some(node) = line.primary.as_ref().and_then(|p| self.nodes.get(p)) else { return };
-        if node.clock.is_standing() {
-            return;
-        }
-        let marks = marks(node, line);
-        let seen = Seen { span: read.span, time: read.time, marks };
-        let pool = self.pools.get(&pool_of(&lock.rules));
-        let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
-        let (offset, replicated) = (None, None);
-        let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
-        lock.told_beside(read, &c, workers, fx);
     }
 
     /// The tightest recent round trip to a line's primary.

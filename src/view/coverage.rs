@@ -1,20 +1,22 @@
 //! What cannot be judged, and why: never a zero where nothing was seen.
 
+mod holder;
+
 use super::holder::Holder;
 use super::{
-    Aspect, BlindReason, LockView, clock, event_coverage, hint, host_coverage, lease_coverage,
-    resources,
+    Aspect, BlindReason, LockView, clock, event_coverage, host_coverage, lease_coverage, resources,
 };
-use crate::config::{ProcessSource, SeriesTier, WorkerGroup};
+use crate::config::SeriesTier;
+use crate::derive::State;
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::Lock;
 use crate::derive::store::Store;
 use crate::derive::worker::Worker;
-use crate::derive::{Liveness, State};
 use crate::observe::lock::Unreadable;
 use crate::observe::node::FailReason;
-use crate::observe::worker::ProcessUnknown;
 use crate::observe::{Mono, Role};
+
+use holder::{heartbeat, process};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
 pub const BLIND: [(Aspect, BlindReason); 43] = [
@@ -116,7 +118,7 @@ pub(super) fn judge(
         lost.push((Aspect::Holder, BlindReason::Unsupported));
     }
     for h in holders.iter().filter(|_| !is_missed) {
-        holder(state, lock, h, now, &mut lost);
+        holder::holder(state, lock, h, now, &mut lost);
     }
     lease_coverage::ends(lock, holders, &mut lost);
     for h in holders {
@@ -165,103 +167,6 @@ pub(super) fn source_reason(reason: FailReason) -> BlindReason {
     match reason {
         FailReason::Auth | FailReason::Permission => BlindReason::Permission,
         _ => BlindReason::Unreachable,
-    }
-}
-
-fn holder(
-    state: &State,
-    lock: &Lock,
-    holder: &Holder<'_>,
-    now: Mono,
-    lost: &mut Vec<(Aspect, BlindReason)>,
-) {
-    let (tenure, before) = (holder.tenure, lost.len());
-    // A list may name what the token names, whoever that is.
-    let is_judged = holder.judged.liveness != Liveness::Unknown;
-    if !is_judged && hint::of_list(state, lock, tenure, now).is_some() {
-        lost.push((Aspect::Holder, BlindReason::NoHistory));
-    }
-    let Some(name) = tenure.worker() else {
-        if is_judged {
-            return;
-        }
-        let reason = if tenure.seat.is_missing() {
-            // More workers than `max_workers`.
-            BlindReason::Unsupported
-        } else if tenure.owner.is_some() && state.workers.lists.needs_name(lock) {
-            lock.beside.why_nameless()
-        } else if let Some(reason) = hint::unnamed(state, lock, tenure) {
-            reason
-        } else {
-            // What the list says that should name it was said.
-            return;
-        };
-        lost.push((Aspect::Holder, reason));
-        return;
-    };
-    let Some((worker, group, rules)) = state.workers.with_group(name) else {
-        if !is_judged {
-            lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
-        }
-        return;
-    };
-    if group.heartbeat.is_none() && group.process.is_none() && !is_judged {
-        lost.push((Aspect::Heartbeat, BlindReason::NotConfigured));
-    }
-    if let Some(reason) = heartbeat(worker, group, rules) {
-        lost.push((Aspect::Heartbeat, reason));
-    }
-    let pid = tenure.owner.as_ref().and_then(|o| o.pid);
-    if let Some(reason) = process(worker, group, pid) {
-        lost.push((Aspect::Process, reason));
-    }
-    if lock.rules.series == SeriesTier::Full
-        && process(worker, group, pid).is_none()
-        && let Some(reason) = host_coverage::stall(worker, group, now, state.rules.stalls())
-    {
-        lost.push((Aspect::Stall, reason));
-    }
-    // Its sources can be read, and have yet to say something of this tenure.
-    let mut own = lost.iter().skip(before);
-    let is_told = own.any(|(a, _)| matches!(a, Aspect::Heartbeat | Aspect::Process));
-    if !is_told && !is_judged {
-        let aspect = if group.heartbeat.is_some() { Aspect::Heartbeat } else { Aspect::Process };
-        lost.push((aspect, BlindReason::NoHistory));
-    }
-}
-
-fn heartbeat(
-    worker: &Worker,
-    group: &WorkerGroup,
-    rules: crate::derive::heartbeat::BeatRules,
-) -> Option<BlindReason> {
-    group.heartbeat.as_ref()?;
-    let beat = &worker.heartbeat;
-    if let Some(reason) = beat.failure {
-        Some(source_reason(reason))
-    } else if !beat.is_threshold_sane(rules) {
-        Some(BlindReason::Unsupported)
-    } else if !beat.is_judged(rules) {
-        Some(BlindReason::NoHistory)
-    } else {
-        None
-    }
-}
-
-fn process(worker: &Worker, group: &WorkerGroup, pid: Option<i32>) -> Option<BlindReason> {
-    if *group.process.as_ref()? == ProcessSource::FromHolder && pid.is_none() {
-        // Other tokens of the worker may name some.
-        return Some(BlindReason::OpaqueToken);
-    }
-    let Some(processes) = worker.processes_of(pid, group) else {
-        return Some(BlindReason::NoHistory);
-    };
-    match processes.unknown() {
-        Some(ProcessUnknown::Hidden) => Some(BlindReason::Hidden),
-        Some(ProcessUnknown::ForeignHost) => Some(BlindReason::ForeignHost),
-        Some(ProcessUnknown::NoPid) => Some(BlindReason::OpaqueToken),
-        Some(ProcessUnknown::NoPidFile | ProcessUnknown::Failed) => Some(BlindReason::Unreachable),
-        None => (processes.liveness() == Liveness::Unknown).then_some(BlindReason::NoHistory),
     }
 }
 

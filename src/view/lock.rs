@@ -1,17 +1,18 @@
 //! One lock of a view.
 
-use std::sync::Arc;
+mod copies;
+
 use std::time::Duration;
 
 use super::holder::{Holder, can_see_holder, holder_view, holders, worst};
 use super::{LockView, coverage, hint, resources};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
-use crate::derive::interval::Interval;
-use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase, Unreplicated};
-use crate::derive::node::Node;
+use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
 use crate::derive::{ContentionKind, Evidence, Liveness, Signal, State};
-use crate::observe::{Expiry, Mono, Role, ServerTime};
+use crate::observe::{Expiry, Mono};
+
+use copies::{remaining_by_replica, unreplicated};
 
 /// Ends that a lock counts; the others are told per store only.
 const LOCK_ENDS: [Evidence; 4] =
@@ -200,49 +201,6 @@ fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView
         beat_age_seconds: None,
         ..view
     }
-}
-
-/// Whether a replica has what a held lock shows, if its line was seen to have any. The keys of a lock that is spread over
-/// several are not followed one by one.
-fn unreplicated(state: &State, lock: &Lock) -> Option<Unreplicated> {
-    let is_held = matches!(lock.phase, Phase::Held(_) | Phase::Shared(_));
-    let line = || state.stores.get(&lock.store)?.lines.get(&lock.line);
-    let is_replicated = || line().is_some_and(|l| l.is_replicated);
-    lock.unreplicated.filter(|_| is_held && lock.spread.is_none() && is_replicated())
-}
-
-/// What each replica's own clock would leave of the lease if it took over now, and by how much earlier it would end there
-/// than on the primary; 0 where that is within the error of the two clocks.
-fn remaining_by_replica(
-    state: &State,
-    lock: &Lock,
-    expiry: ServerTime,
-    now: Mono,
-) -> Vec<(Arc<str>, f64, f64)> {
-    // The end of a lock over several servers is by no node's clock.
-    if lock.servers.is_some() {
-        return Vec::new();
-    }
-    let Some(store) = state.stores.get(&lock.store) else { return Vec::new() };
-    let offset = |node: &Node| {
-        let is_known = node.failure.is_none()
-            && is_fresh(node.clock.last_asked(), now, state.rules.poll_interval);
-        node.clock.interval_at(now).filter(|_| is_known).map(Interval::from_micros)
-    };
-    let primary = store.primary(lock.line).and_then(offset);
-    let Some(primary) = primary else { return Vec::new() };
-    let line = store.nodes.values().filter(|n| n.line == lock.line);
-    let replicas = line.filter(|n| matches!(n.role, Role::Replica { .. }));
-    replicas
-        .filter_map(|node| {
-            let own = offset(node)?;
-            let remaining = expiry.as_secs_f64() - (own.middle() + now.secs_since(Mono(0)));
-            let ahead = own.minus(primary);
-            let is_within_error = ahead.lo <= 0.0 && ahead.hi >= 0.0;
-            let earlier = if is_within_error { 0.0 } else { ahead.middle() };
-            Some((node.addr.clone(), remaining.max(0.0), earlier))
-        })
-        .collect()
 }
 
 fn tier(lock: &Lock, now: Mono, retain: Duration) -> Option<SeriesTier> {

@@ -1,11 +1,12 @@
 //! Polling over one connection: a sweep each interval, its batches spread over half of it in short bursts, and between two batches what
 //! was asked for: reads at an instant, parts, facts, one SCAN call. One request is in flight at a time.
 
+mod requests;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::oneshot;
 use tracing::warn;
 
@@ -13,13 +14,12 @@ use super::ability::{Ability, RETRY_REFUSED};
 use super::batch::BATCH;
 use super::conn::Conn;
 use super::facts::FactsReader;
-use super::messages::{End, Report, Request};
+use super::messages::{End, Report};
 use super::pace::Sweep;
 use super::parts::{PartRequest, PartsFailed, PartsReply};
 use super::scan::Page;
 use super::task::NodeTask;
 use crate::clock;
-use crate::observe::node::FailReason;
 use crate::observe::{BatchRead, KeyId, Mono, Observation};
 
 /// Keys that wait for their instant, at most.
@@ -243,45 +243,6 @@ impl<'a> Session<'a> {
     async fn news(&self) -> Result<(), End> {
         let store = self.task.node.store;
         self.task.send(Observation::Changed { store }).await
-    }
-
-    /// Takes what was asked for meanwhile, as far as it fits; best effort.
-    fn take_requests(&mut self) -> Result<(), End> {
-        loop {
-            match self.task.requests.try_recv() {
-                Ok(request) => self.accept(request),
-                Err(TryRecvError::Empty) => return Ok(()),
-                Err(TryRecvError::Disconnected) => return Err(End::Stop),
-            }
-        }
-    }
-
-    fn accept(&mut self, request: Request) {
-        match request {
-            Request::Read(keys, at) => {
-                let room = MAX_TIMED.saturating_sub(self.timed_keys);
-                let keys: Vec<KeyId> = keys.into_iter().take(room).collect();
-                self.timed_keys += keys.len();
-                if !keys.is_empty() {
-                    self.timed.entry(at).or_default().extend(keys);
-                }
-            }
-            Request::Changed(keys) => {
-                let now = clock::mono();
-                self.changed |= !keys.is_empty();
-                self.accept(Request::Read(keys, now));
-            }
-            Request::Facts => self.facts_wanted = true,
-            Request::RetryRefused => self.task.retry_refused(),
-            Request::Learned(command, ability) => self.task.abilities.set(command, ability),
-            Request::Parts(requests, reply) if self.parts.len() < MAX_PARTS => {
-                self.parts.push_back((requests, reply));
-            }
-            Request::Parts(_, reply) => {
-                let detail = "too many reads wait for this node already".to_owned();
-                let _ = reply.send(Err(PartsFailed { reason: FailReason::Other, detail }));
-            }
-        }
     }
 
     /// Sleeps until something is due or asked for.
