@@ -15,6 +15,7 @@ const UUID: &str = "fac79ce7-2b1c-4f0e-8a3c-1d2e3f405162";
 /// What the exporter may use of memory, as in `hostile`.
 const MOST_MEMORY: f64 = 150e6;
 
+// A feed would show values that stand for an instant only, and those that are too large are left alone from then on.
 fn config(server: &RedisServer) -> String {
     format!(
         "poll_interval: 500ms
@@ -22,6 +23,7 @@ stores:
   main:
     url: {}
     username: dlock
+    events: off
     locks:
       - {{ name: good, key: good }}
       - {{ name: crowd, key: crowd, limit: 3, max_hold: 1h }}

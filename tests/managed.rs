@@ -155,7 +155,7 @@ impl Served {
 
     fn config(&self) -> String {
         format!(
-            "  {}:\n    url: {}\n    username: dlock\n    locks:
+            "  {}:\n    url: {}\n    username: dlock\n    events: off\n    locks:
       - {{ name: orders, key: 'lock:orders', holder: '^(?P<worker>[^:]+):' }}
       - {{ name: 'job-{{1}}', match: 'lock:job:*', capture: '^lock:job:(.+)$' }}\n",
             self.case.store,

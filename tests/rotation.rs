@@ -45,6 +45,7 @@ stores:
   main:
     url: rediss://{at}
     username: {user}
+    events: off
     password_file: '{password}'
     tls: {{ ca_file: '{}', cert_file: '{crt}', key_file: '{key}' }}
     locks:
