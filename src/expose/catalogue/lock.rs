@@ -5,9 +5,9 @@ use super::families;
 
 families! { SIGNALS:
     CONTESTED = Gauge Core "dlock_contested" ["store", "lock"]
-        "1 when two owners may be valid at once: two primaries grant the lock to two owners, or the server lost it and another \
-         owner got it before the first one's lease was over, or another owner wrote over it (keyspace events only). 0 when judged and not so; absent for locks that several may \
-         hold or that have several keys.";
+        "1 when two owners may be valid at once: two primaries grant the lock to two owners, or the server lost it (or \
+         enough servers of a quorum) and another owner got it before the first one's lease was over, or another owner wrote over \
+         it (keyspace events only). 0 when judged and not so; absent for locks that several may hold or that have several keys.";
     RENEWAL_AFTER_LOST_LIVENESS = Gauge Core "dlock_renewal_after_lost_liveness" ["store", "lock"]
         "1 when something keeps renewing the lease although its holder is dead, replaced, stopped or frozen; implies \
          dlock_holder_stale. 0 when judged and not so; absent when it cannot be judged.";
@@ -111,8 +111,8 @@ families! { LOCKS:
          failovers and clock steps are counted by store only.";
     CONTENTIONS = Counter Core "dlock_contention_events_total" ["store", "lock", "kind"]
         "How often two owners were proven to be valid at once, by the proof: primaries (two primaries of one history), \
-         lost (the server lost the lock before its lease was over), overwrite (another owner wrote over it, with keyspace \
-         events only). Only kinds that can be judged.";
+         lost (the server lost the lock before its lease was over), quorum (enough servers of several did), overwrite \
+         (another owner wrote over it, with keyspace events only). Only kinds that can be judged.";
     EXPIRED_UNDER_HOLDER = Counter Full "dlock_lease_expired_under_holder_total" ["store", "lock", "state"]
         "Leases that ran out while their holder still had not let go, by its state then: alive, stopped, frozen. Absent \
          where holders cannot be seen.";

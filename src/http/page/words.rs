@@ -29,8 +29,8 @@ pub fn signal(signal: Signal) -> &'static str {
 pub fn meaning(signal: Signal) -> &'static str {
     match signal {
         Signal::Contested => {
-            "Two primaries grant it to two owners, or the server lost it and another owner got it before the first one's lease \
-             was over: both may work under it."
+            "Two primaries grant it to two owners, or the servers lost it (or enough votes of it), or somebody wrote over it, \
+             and another owner got it before the first one's lease was over: both may work under it."
         }
         Signal::RenewalAfterLostLiveness => {
             "Its holder is dead, replaced, frozen or stopped, and something goes on renewing the lease: it will never run out \

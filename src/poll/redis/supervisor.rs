@@ -222,8 +222,9 @@ impl Supervisor {
         if is_ours {
             node.announced = clock::mono();
         }
-        node.seen = Some(seen);
+        let was = node.seen.replace(seen);
         node.why = None;
+        lines::mistaken(&self.context.store, addr, node, was.as_ref());
         if self.hears(addr) {
             for addr in announced {
                 self.add(addr, Rank::Announced, line);

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::{FORGOTTEN_AFTER, Node, Rank, Supervisor};
 use crate::clock;
 use crate::config::{RedisAddr, Store, Topology};
-use crate::observe::Line;
+use crate::observe::{Line, Role};
 use crate::poll::redis::links::{LineLink, Links};
+use crate::poll::redis::messages::Seen;
 
 /// Where each line begins.
 pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
@@ -22,6 +23,16 @@ pub(super) fn beginnings(store: &Store) -> Vec<(Line, RedisAddr)> {
             let urls = std::iter::once(&store.url).chain(&store.further_urls);
             urls.zip(0..).map(|(url, n)| (Line(n), url.addr.clone())).collect()
         }
+    }
+}
+
+/// Says so when an address of several servers of their own is a replica, or in a cluster: it votes for nothing.
+pub(super) fn mistaken(store: &Store, addr: &str, node: &Node, was: Option<&Seen>) {
+    let is_wrong = |s: &Seen| s.is_cluster || matches!(s.role, Role::Replica { .. });
+    let is_listed = store.topology == Topology::Quorum && node.rank == Rank::Url;
+    if is_listed && node.seen.as_ref().is_some_and(is_wrong) && !was.is_some_and(is_wrong) {
+        warn!(store = %store.name, node = addr, "it is a replica or in a cluster, and `topology: quorum` wants primaries that \
+            share nothing; list each of them once in `urls`, or use another topology");
     }
 }
 
