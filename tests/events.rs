@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use dlock_exporter::clock::mono;
 
-use crate::support::{Exporter, Metrics, RedisServer, SLACK, for_a_while, raised, wait_until};
+use crate::support::{
+    Exporter, Flavor, Metrics, RedisServer, SLACK, for_a_while, raised, wait_until,
+};
 
 const SOON: Duration = Duration::from_secs(15);
 /// Far longer than any of these tests waits for a change.
@@ -152,7 +154,12 @@ fn a_hot_lock_costs_a_few_reads_and_an_idle_store_next_to_nothing() {
 fn what_is_not_to_be_had_is_said_once_and_polls_go_on() {
     // It may not listen.
     let server = RedisServer::start();
-    server.cmd(&["ACL", "SETUSER", "dlock", "-client|tracking"]);
+    // 6.2 takes away commands only as a whole.
+    let without: &[&str] = match Flavor::default() {
+        Flavor::Redis62 => &["-client", "+client|setname"],
+        _ => &["-client|tracking"],
+    };
+    server.cmd(&[&["ACL", "SETUSER", "dlock"], without].concat());
     let mut exporter = Exporter::start(&config(&server, "tracking"));
     let refused = [("command", "client|tracking")];
     exporter.wait_for("dlock_store_permission_denied dlock_coverage_lost", SOON, |m| {
@@ -176,7 +183,8 @@ fn what_is_not_to_be_had_is_said_once_and_polls_go_on() {
     });
 
     // It may evict: nobody asked for a feed there.
-    server.cmd(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru", "maxmemory", "100mb"]);
+    server.cmd(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    server.cmd(&["CONFIG", "SET", "maxmemory", "100mb"]);
     exporter.rewrite(&config(&server, "auto"));
     assert_eq!(exporter.request("POST", "/-/reload").status, 200);
     wait_until("no feed", SOON, || feeds(&server).is_empty().then_some(()));

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use crate::support::{Exporter, Latencies, Metrics, RedisServer, SLACK, WorkerSetup, wait_until};
+use crate::support::{
+    Exporter, Flavor, Latencies, Metrics, RedisServer, SLACK, WorkerSetup, wait_until,
+};
 
 const POLL: Duration = Duration::from_millis(500);
 const RESPONSE: Duration = Duration::from_secs(1);
@@ -133,7 +135,8 @@ fn a_server_without_memory_is_read_on() {
     exporter
         .wait_for("dlock_lock_held 1", Duration::from_secs(15), |m| !lost(m) && renewals(m) >= 2.0);
 
-    server.cmd(&["CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1"]);
+    server.cmd(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server.cmd(&["CONFIG", "SET", "maxmemory", "1"]);
     let before = renewals(&exporter.metrics());
     assert!(server.try_cmd(&["SET", "lock:other", "x"]).is_err(), "it has memory");
     exporter.never("a lock that cannot be read", POLL * 8, lost);
@@ -150,12 +153,16 @@ fn a_server_without_memory_is_read_on() {
     exporter.wait_for("dlock_lock_held 1", Duration::from_secs(15), |m| {
         m.is("dlock_lock_held", LOCK, 1.0)
     });
-    wait_until("it is told that memory is back", Duration::from_secs(15), || {
-        exporter.log().contains("has memory again").then_some(())
-    });
+    // Newer servers let a transaction of reads through without memory.
+    let refuses = matches!(Flavor::default(), Flavor::Redis62 | Flavor::Installed);
+    if refuses {
+        wait_until("it is told that memory is back", Duration::from_secs(15), || {
+            exporter.log().contains("has memory again").then_some(())
+        });
+    }
     let log = exporter.log();
     for told in ["is out of memory", "has memory again"] {
-        assert_eq!(log.matches(told).count(), 1, "{told}: {log}");
+        assert_eq!(log.matches(told).count(), usize::from(refuses), "{told}: {log}");
     }
     assert_eq!(up(&exporter.metrics()), Some(1.0));
 }

@@ -151,7 +151,8 @@ stores:
     exporter.wait_for(families, SOON, |m| {
         votes(m, "job") == Some(3.0) && of(m, "dlock_lock_held", "job") == Some(1.0)
     });
-    servers[2].cmd(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random", "maxmemory", "1"]);
+    servers[2].cmd(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]);
+    servers[2].cmd(&["CONFIG", "SET", "maxmemory", "1"]);
     let _ = servers[2].try_cmd(&["SET", "more", "than fits"]);
     assert_eq!(servers[2].number(&["DBSIZE"]), 0);
     servers[2].cmd(&["CONFIG", "SET", "maxmemory", "0"]);

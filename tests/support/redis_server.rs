@@ -15,17 +15,32 @@ use super::{Group, Place, SteppedClock, free_port, repository, wait_until};
 pub const PASSWORD: &str = "watch-only";
 
 /// Which server: the distribution's, or one of those that `tests/requirements.txt` brings.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Flavor {
     /// Redis 6.2.5, which has neither PEXPIRETIME nor read-only key patterns.
     Redis62,
     /// What `redis-server` is here: Redis 7.0 on Debian 12.
-    #[default]
     Installed,
     /// Redis 8.2.3.
     Redis82,
     /// Valkey 9.1.2.
     Valkey91,
+}
+
+/// What a test gets that does not ask for one: the installed server, or the one that the environment names, so that all tests
+/// can be run on each.
+impl Default for Flavor {
+    fn default() -> Self {
+        match std::env::var("DLOCK_TEST_SERVER").as_deref() {
+            Err(_) | Ok("installed") => Flavor::Installed,
+            Ok("redis62") => Flavor::Redis62,
+            Ok("redis82") => Flavor::Redis82,
+            Ok("valkey91") => Flavor::Valkey91,
+            Ok(other) => {
+                panic!("DLOCK_TEST_SERVER={other}: it is installed, redis62, redis82 or valkey91")
+            }
+        }
+    }
 }
 
 impl Flavor {
@@ -48,13 +63,20 @@ impl Flavor {
         programs.find(|p| p.exists()).unwrap_or_else(|| panic!("{inside} is not in {lib:?}"))
     }
 
-    /// The line of the README as it says to change it for this version.
+    /// The line of the README with what it says to add for this version.
     fn acl_line(self) -> String {
         let line = acl_line_of_the_readme();
         match self {
-            Flavor::Redis62 => line.replace("%R~", "~").replace(" +pexpiretime", ""),
-            Flavor::Installed => line,
+            Flavor::Redis62 | Flavor::Installed => line,
             Flavor::Redis82 | Flavor::Valkey91 => line + " +client|no-touch",
+        }
+    }
+
+    /// A line of an ACL as the README says to change it for this version.
+    fn adapted(self, line: &str) -> String {
+        match self {
+            Flavor::Redis62 => line.replace("%R~", "~").replace(" +pexpiretime", ""),
+            _ => line.to_owned(),
         }
     }
 }
@@ -142,7 +164,8 @@ impl RedisSetup {
             users.push(line);
         }
         let file = dir.path().join("users.acl");
-        std::fs::write(&file, users.join("\n") + "\n").expect("the ACL file can be written");
+        let users = self.flavor.adapted(&users.join("\n"));
+        std::fs::write(&file, users + "\n").expect("the ACL file can be written");
         let mut words: Vec<String> = vec!["--port".into(), port.to_string()];
         let (host, wrapper) = self.place.unwrap_or((Ipv4Addr::LOCALHOST, Vec::new()));
         let host_word = host.to_string();
