@@ -120,6 +120,9 @@ impl Store {
         node.clock.observe(batch.time, batch.span);
         node.offset = batch.offset.map(|offset| (offset, batch.span.done)).or(node.offset);
         self.follow_primary(&batch.node, batch.role, reconnected, fx);
+        if batch.role == Role::Master && self.nodes.len() > 1 {
+            self.note_owners(batch);
+        }
         if self.leads(&batch.node) {
             let line = self.lines.entry(batch.node.line).or_default();
             line.succession.wrote(&batch.node.addr, batch.offset);

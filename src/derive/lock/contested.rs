@@ -169,6 +169,9 @@ impl Lock {
     /// An end has its evidence.
     pub(super) fn note_lost(&mut self, end: &PendingEnd, evidence: Evidence, after: After) {
         let Some(token) = end.token.clone().filter(|_| !end.is_shared) else { return };
+        if matches!(evidence, Evidence::Flushed | Evidence::Evicted | Evidence::Overwritten) {
+            self.let_go.was_taken(&token);
+        }
         let Some(until) = end.claim.until else { return };
         if !self.is_exclusive() || !was_taken(&end.claim, evidence, after.cut) {
             return;
@@ -207,7 +210,7 @@ impl Lock {
         let now = c.seen.span.done;
         if let Some(sight) = &self.sights[0] {
             for rival in &mut self.rivals {
-                if rival.settle(sight, c.poll) {
+                if rival.settle(sight, c.poll, &self.let_go) {
                     self.contested.count(ContentionKind::Primaries);
                 }
             }

@@ -17,6 +17,7 @@ mod expected;
 mod holder;
 mod judge;
 mod lapses;
+mod let_go;
 pub mod look;
 mod merged;
 mod moved;
@@ -119,6 +120,8 @@ pub struct Lock {
     pub replicas: Vec<Replica>,
     /// Other nodes that say master.
     pub(super) rivals: Vec<rival::Rival>,
+    /// Owners that let it go on some of them.
+    pub(in crate::derive) let_go: let_go::LetGo,
     /// Two owners at once.
     pub contested: Contested,
     /// What was done to its key.
@@ -185,6 +188,7 @@ impl Lock {
             counts: Counts::default(),
             replicas: Vec::new(),
             rivals: Vec::new(),
+            let_go: let_go::LetGo::default(),
             contested: Contested::default(),
             deeds: Deeds::default(),
             sights: [None, None],

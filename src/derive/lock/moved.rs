@@ -42,6 +42,7 @@ impl Lock {
         self.unreplicated = None;
         self.replicas.clear();
         self.rivals.clear();
+        self.let_go = Default::default();
         // Of several keys some may go before the others.
         if self.spread.is_none() {
             let detail = format!("its key is in another shard now, read from {}", batch.node.addr);

@@ -1,12 +1,13 @@
 //! Whether another node that says master grants the lock to another owner: two primaries of one history, both believed.
 //!
 //! One look at each node proves nothing, since the lock may move between them. So the other node's view counts only
-//! between two reads of the judged primary that show one owner, and it has to differ in two polls running. Which nodes are of
-//! one history is the store's to know.
+//! between two reads of the judged primary that show one owner, and it has to differ in two polls running. An owner that let
+//! go on one of them proves nothing by what it left on the other. Which nodes are of one history is the store's to know.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::let_go::LetGo;
 use crate::derive::sight::{Between, Held, Sight, surely_before};
 use crate::observe::{Expiry, Mono};
 
@@ -40,18 +41,27 @@ impl Rival {
 
     /// Takes the primary's next read, and settles the views that are surely older. Returns whether that completed the
     /// proof.
-    pub fn settle(&mut self, primary: &Sight, poll: Duration) -> bool {
+    pub fn settle(&mut self, primary: &Sight, poll: Duration, let_go: &LetGo) -> bool {
         let was_proven = self.is_shown(primary.span.done, poll);
         self.pending.keep_unmoved(primary, is_unchanged);
         while let Some((sight, before)) = self.pending.settled_by(primary) {
-            self.decide(&sight, &before, primary, poll);
+            let is_left = [&sight, &before, primary].iter().any(|s| let_go.is_leftover(&s.held));
+            self.decide(&sight, &before, primary, is_left, poll);
         }
         !was_proven && self.is_shown(primary.span.done, poll)
     }
 
-    fn decide(&mut self, sight: &Sight, before: &Sight, after: &Sight, poll: Duration) {
+    fn decide(
+        &mut self,
+        sight: &Sight,
+        before: &Sight,
+        after: &Sight,
+        is_left: bool,
+        poll: Duration,
+    ) {
         let last = self.decided.replace(after.span.done);
-        let are_two = is_ahead(before)
+        let are_two = !is_left
+            && is_ahead(before)
             && is_ahead(sight)
             && is_ahead(after)
             && token(&sight.held).is_some_and(|t| Some(t) != token(&after.held));
@@ -132,6 +142,7 @@ mod tests {
     /// Rounds of X, Y; each second. Returns after which rounds it was shown.
     fn shown(rounds: &[(Shown<'_>, Shown<'_>)]) -> Vec<bool> {
         let mut rival = Rival::new("y".into());
+        let mut let_go = LetGo::default();
         let mut last: Option<Sight> = None;
         rounds
             .iter()
@@ -139,8 +150,11 @@ mod tests {
             .map(|(k, (x, y))| {
                 let at = k as f64 + 1.0;
                 let read = sight(at, *x);
-                rival.settle(&read, POLL);
-                rival.look(sight(at + 0.1, *y), [&read].into_iter().chain(&last));
+                let_go.saw(&"x".into(), 1, &read);
+                rival.settle(&read, POLL, &let_go);
+                let view = sight(at + 0.1, *y);
+                let_go.saw(&"y".into(), 1, &view);
+                rival.look(view, [&read].into_iter().chain(&last));
                 last = Some(read.clone());
                 rival.is_shown(read.span.done, POLL)
             })
@@ -165,6 +179,26 @@ mod tests {
             ("free here", vec![(None, b); 6], false),
             ("free there", vec![(a, None); 6], false),
             ("its lease there is over by that node's clock", vec![(a, over); 6], false),
+            (
+                "let go here, left over there",
+                vec![(a, a), (renewed, a), (b, a), (b, a), (b, a)],
+                false,
+            ),
+            (
+                "let go here, free for a while",
+                vec![(a, a), (None, a), (b, a), (b, a), (b, a)],
+                false,
+            ),
+            (
+                "let go there, left over here",
+                vec![(a, a), (a, None), (a, b), (a, b), (a, b)],
+                false,
+            ),
+            (
+                "let go here, taken again there",
+                vec![(a, a), (b, a), (b, renewed), (b, renewed), (b, renewed)],
+                true,
+            ),
             ("now and then", vec![(a, b), (a, a), (a, b), (a, a), (a, b), (a, a)], false),
             ("handed over at each poll", vec![(a, b), (b, a), (a, b), (b, a), (a, b)], false),
             ("renewed meanwhile", vec![(a, b), (renewed, b), (renewed, b), (renewed, b)], true),
@@ -181,10 +215,10 @@ mod tests {
         for k in 0..4 {
             let at = 1.0 + f64::from(k) * 0.1;
             rival.look(sight(at + 0.05, b), [&sight(at, a)]);
-            assert!(!rival.settle(&sight(at + 0.1, a), POLL));
+            assert!(!rival.settle(&sight(at + 0.1, a), POLL, &LetGo::default()));
         }
         rival.look(sight(2.0, b), [&sight(1.9, a)]);
-        assert!(rival.settle(&sight(2.9, a), POLL));
+        assert!(rival.settle(&sight(2.9, a), POLL, &LetGo::default()));
     }
 
     proptest! {

@@ -11,6 +11,16 @@ use crate::derive::sight::Sight;
 use crate::observe::{BatchRead, Found, KeyId, Line, Mono, NodeFacts, Role};
 
 impl Store {
+    /// Remembers what a node that says master shows, so that an owner that lets go there is known to have done so.
+    pub(super) fn note_owners(&mut self, batch: &BatchRead) {
+        for (key, sight) in sights(batch) {
+            let lock = self.locks.get_mut(&key).filter(|l| l.line == batch.node.line);
+            if let Some(lock) = lock.filter(|l| l.is_exclusive() && l.servers.is_none()) {
+                lock.let_go.saw(&batch.node.addr, batch.connection, &sight);
+            }
+        }
+    }
+
     /// Takes the reads of another node that says master too, if it is of the primary's history.
     pub(super) fn read_rival(&mut self, batch: &BatchRead) {
         let master = |addr| {
