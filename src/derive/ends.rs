@@ -2,6 +2,7 @@
 //!
 //! The counters that could tell of a flush or an eviction are read after a sweep, so an end waits for them.
 
+use super::flushed::{Calls, Flush};
 use super::lock::{Claim, Told};
 use super::servers::{Losses, Settled};
 use super::tenure::Seen;
@@ -63,9 +64,9 @@ pub struct PendingEnd {
 
 /// What the node's facts, read after the end, say. `None` where the server does not show it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct After {
-    /// Calls that empty a database.
-    pub flushes: Option<u64>,
+pub struct After<'a> {
+    /// Calls that empty databases.
+    pub flushes: Calls<'a>,
     /// Evictions.
     pub evicted: Option<u64>,
     /// What the primary has of the one before.
@@ -97,28 +98,32 @@ impl PendingEnd {
 
     /// The evidence, or `None` if it has to wait until the server's clock has passed E: after an eviction of some
     /// key only the return of the same token can tell whether it was this one.
-    pub fn settle(&self, after: After, now: Option<ServerTime>) -> Option<Evidence> {
+    pub fn settle(&self, after: After<'_>, now: Option<ServerTime>) -> Option<Evidence> {
         match self.losses.as_ref().map(Losses::settled) {
             Some(Settled::Taken(evidence)) => return Some(evidence),
             Some(Settled::Waits) => return None,
+            Some(Settled::Unknown) => return Some(Evidence::Unknown),
             Some(Settled::Not) | None => {}
         }
         if self.is_failover() {
             return Some(Evidence::Failover);
         }
-        let (Some(f0), Some(f1)) = (self.last.marks.flushes, after.flushes) else {
-            return Some(Evidence::Unknown);
+        let flush = match after.flushes.between(&self.last, &self.gone) {
+            None => return Some(Evidence::Unknown),
+            Some(Flush::Ours) => return Some(Evidence::Flushed),
+            Some(Flush::NotYet) => return None,
+            Some(flush) => flush,
         };
-        if f1 > f0 {
-            return Some(Evidence::Flushed);
-        }
         if self.is_broken {
             return Some(Evidence::Unknown);
         }
         if self.is_clock_step() {
             return Some(Evidence::ClockStep);
         }
+        // What a flush may have deleted, nobody wrote over for certain, nor let go of.
+        let is_whole = flush == Flush::None;
         match self.told {
+            Told::Overwrite if !is_whole => return Some(Evidence::Unknown),
             Told::Overwrite => return Some(Evidence::Overwritten),
             Told::NotYet => return None,
             Told::Nothing => {}
@@ -145,7 +150,7 @@ impl PendingEnd {
             };
             return is_over.then_some(Evidence::Unknown);
         }
-        if self.shortened || (self.is_absent && is_before_expiry) {
+        if self.shortened || (is_whole && self.is_absent && is_before_expiry) {
             return Some(Evidence::Released);
         }
         Some(Evidence::Unknown)

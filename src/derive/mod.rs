@@ -13,6 +13,7 @@ pub mod cpu;
 pub mod ends;
 pub mod feed;
 pub mod fencing;
+pub mod flushed;
 pub mod fresh;
 pub mod groups;
 pub mod habit;

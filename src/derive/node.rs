@@ -24,6 +24,8 @@ pub struct Node {
     pub role: Role,
     /// Its last facts.
     pub facts: Option<NodeFacts>,
+    /// Some facts showed keys in another database than ours.
+    pub has_other_databases: bool,
     /// Its replication offset, and when it stated it.
     pub offset: Option<(u64, Mono)>,
     /// Its clock.
@@ -71,6 +73,7 @@ impl Node {
             connection: None,
             role: Role::Unknown,
             facts: None,
+            has_other_databases: false,
             offset: None,
             clock: NodeClock::default(),
             restarts: 0,
@@ -120,6 +123,7 @@ impl Node {
         }
         // `ROLE` has no offset while the link is down, `INFO` has.
         self.offset = facts.offset.map(|offset| (offset, facts.span.done)).or(self.offset);
+        self.has_other_databases |= facts.has_other_databases == Some(true);
         self.facts = Some(facts.clone());
         changed
     }

@@ -8,6 +8,7 @@ use super::lock::{Creep, Growth};
 use super::loss::Loss;
 use super::workers::Seat;
 use crate::observe::lock::{Decoded, Mode};
+use crate::observe::node::Flushes;
 use crate::observe::{Expiry, Mono, Owner, ServerTime, Span};
 
 /// Renewals remembered for the proof that they came after liveness was lost.
@@ -35,8 +36,8 @@ pub struct Marks {
     pub steps: u64,
     /// See `steps`.
     pub stepped_micros: i64,
-    /// Calls that empty a database, as of the last facts before the read.
-    pub flushes: Option<u64>,
+    /// Calls that empty databases, as of the last facts before the read.
+    pub flushes: Option<Flushes>,
     /// Evictions, as of the last facts before the read.
     pub evicted: Option<u64>,
 }

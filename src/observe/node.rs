@@ -50,6 +50,15 @@ impl Role {
     }
 }
 
+/// Calls that empty databases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushes {
+    /// `FLUSHALL`: all of them, ours too.
+    pub all: u64,
+    /// `FLUSHDB` and `SWAPDB`: one or two, which need not be ours.
+    pub one: u64,
+}
+
 /// A node's `INFO`, as far as anything uses it. `None` is a field that this server or permission does not show.
 #[derive(Clone, Debug)]
 pub struct NodeFacts {
@@ -104,8 +113,10 @@ pub struct NodeFacts {
     pub connections_received: Option<u64>,
     /// `rejected_connections`.
     pub rejected_connections: Option<u64>,
-    /// Calls of `FLUSHDB`, `FLUSHALL`, `SWAPDB`, `DEBUG` in `commandstats` (each can empty a database).
-    pub flushes: Option<u64>,
+    /// Calls that empty databases, from `commandstats`.
+    pub flushes: Option<Flushes>,
+    /// Whether the keyspace section shows keys in another database than ours.
+    pub has_other_databases: Option<bool>,
     /// Whether each optional command we use was refused: `(command, refused)`.
     pub permissions: Vec<(&'static str, bool)>,
 }

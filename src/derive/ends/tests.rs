@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::derive::flushed::Stay;
 use crate::derive::tenure::Marks;
+use crate::observe::node::Flushes;
 use crate::observe::{Mono, Span};
 
 fn seen(ms: i64, marks: Marks) -> Seen {
@@ -16,7 +18,7 @@ const MARKS: Marks = Marks {
     failovers: 0,
     steps: 0,
     stepped_micros: 0,
-    flushes: Some(0),
+    flushes: Some(Flushes { all: 0, one: 0 }),
     evicted: Some(0),
 };
 
@@ -47,7 +49,12 @@ fn end(last_ms: i64, gone_ms: i64, e_ms: i64) -> PendingEnd {
     }
 }
 
-const AFTER: After = After { flushes: Some(0), evicted: Some(0), cut: Cut::Unknown };
+const fn calls(all: u64, one: u64, stays: &[Stay]) -> Calls<'_> {
+    Calls { calls: Some(Flushes { all, one }), sent: Mono(0), is_only: false, stays }
+}
+
+const AFTER: After<'static> =
+    After { flushes: calls(0, 0, &[]), evicted: Some(0), cut: Cut::Unknown };
 
 fn settle(end: &PendingEnd) -> Option<Evidence> {
     end.settle(AFTER, None)
@@ -90,7 +97,10 @@ fn only_a_pair_of_reads_around_the_expiry_is_a_lapse() {
 #[test]
 fn flush_failover_step_and_break_come_first() {
     let e = end(4980, 5021, 5000);
-    assert_eq!(e.settle(After { flushes: Some(1), ..AFTER }, None), Some(Evidence::Flushed));
+    assert_eq!(
+        e.settle(After { flushes: calls(1, 0, &[]), ..AFTER }, None),
+        Some(Evidence::Flushed)
+    );
     let failover = PendingEnd { gone: seen(5021, Marks { failovers: 1, ..MARKS }), ..e.clone() };
     assert_eq!(settle(&failover), Some(Evidence::Failover));
     let broken = PendingEnd { is_broken: true, ..end(1000, 2000, 5000) };
@@ -98,6 +108,33 @@ fn flush_failover_step_and_break_come_first() {
     let marks = Marks { steps: 1, stepped_micros: 20_000_000, ..MARKS };
     let step = PendingEnd { gone: seen(22_000, marks), ..end(1000, 22_000, 5000) };
     assert_eq!(settle(&step), Some(Evidence::ClockStep));
+}
+
+#[test]
+fn a_flush_of_one_database_is_ours_only_if_nothing_says_otherwise() {
+    let e = end(1000, 2000, 5000);
+    let at = |ms: u64| Mono(ms * 1_000_000);
+    let settle = |e: &PendingEnd, is_only, stays: &[Stay]| {
+        let flushes = Calls { is_only, ..calls(0, 1, stays) };
+        e.settle(After { flushes, ..AFTER }, None)
+    };
+    assert_eq!(settle(&e, true, &[]), Some(Evidence::Flushed));
+    assert_eq!(settle(&e, false, &[]), Some(Evidence::Unknown));
+    let stay = |from, until| Stay { from: at(from), until: at(until) };
+    for is_only in [true, false] {
+        let outlived = settle(&e, is_only, &[stay(900, 2000)]);
+        assert_eq!(outlived, Some(Evidence::Released));
+        assert_eq!(settle(&e, is_only, &[stay(900, 1999)]), None, "its next read tells");
+    }
+    assert_eq!(settle(&e, true, &[stay(1001, 3000)]), Some(Evidence::Flushed), "taken after it");
+    let over = PendingEnd { told: Told::Overwrite, is_absent: false, ..e.clone() };
+    assert_eq!(settle(&over, false, &[]), Some(Evidence::Unknown));
+    assert_eq!(settle(&over, false, &[stay(900, 2000)]), Some(Evidence::Overwritten));
+    assert_eq!(settle(&end(4980, 5021, 5000), false, &[]), Some(Evidence::Lapsed));
+    let stays = [stay(900, 1999)];
+    let flushes = Calls { sent: at(62_001), ..calls(0, 1, &stays) };
+    let late = e.settle(After { flushes, ..AFTER }, None);
+    assert_eq!(late, Some(Evidence::Unknown), "it is not read any more");
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Lock {
     }
 
     /// An end has its evidence.
-    pub(super) fn note_lost(&mut self, end: &PendingEnd, evidence: Evidence, after: After) {
+    pub(super) fn note_lost(&mut self, end: &PendingEnd, evidence: Evidence, after: After<'_>) {
         let Some(token) = end.token.clone().filter(|_| !end.is_shared) else { return };
         if matches!(evidence, Evidence::Flushed | Evidence::Evicted | Evidence::Overwritten) {
             self.let_go.was_taken(&token);

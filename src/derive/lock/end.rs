@@ -218,7 +218,7 @@ impl Lock {
     pub fn settle_ends(
         &mut self,
         facts_sent: Mono,
-        after: After,
+        after: After<'_>,
         now: Option<ServerTime>,
         told: impl Fn(&Self, &PendingEnd) -> Told,
         fx: &mut Effects,

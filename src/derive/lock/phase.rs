@@ -1,8 +1,10 @@
 //! What a lock is doing, and what happened to it. Plain data.
 
+use super::Lock;
 use super::crowd::Crowd;
+use crate::derive::flushed::Stay;
 use crate::derive::tenure::Tenure;
-use crate::observe::Mono;
+use crate::observe::{Line, Mono};
 
 /// What a lock is doing.
 #[derive(Clone, Debug)]
@@ -29,4 +31,18 @@ pub struct Transition {
     pub what: &'static str,
     /// For a person.
     pub detail: String,
+}
+
+impl Lock {
+    /// How long its owner, or its vote on that line, has been seen there.
+    pub fn stay(&self, line: Line) -> Option<Stay> {
+        match (&self.servers, &self.phase) {
+            (Some(servers), _) => servers.stay(line),
+            (None, Phase::Held(tenure)) if self.line == line => {
+                let (from, until) = (tenure.first.span.done, tenure.last.span.sent);
+                tenure.owner.is_some().then_some(Stay { from, until })
+            }
+            _ => None,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Votes that an owner lost, and whether its servers took them: what their facts tell, read after the loss. A vote that was let
 //! go or overwritten is nobody's fault, and then the owner knows.
 
+use crate::derive::flushed::{Calls, Flush};
 use crate::derive::tenure::Seen;
 use crate::derive::words::Evidence;
 use crate::observe::{Expiry, Mono};
@@ -29,21 +30,23 @@ enum Cause {
     Server(Evidence),
     /// It ran out: an owner that renews only some of its votes has not let go.
     RanOut,
+    /// Perhaps the server took it.
+    Unclear,
     /// Nothing that the server tells.
     None,
 }
 
 /// What a server's facts say, read after a loss.
 #[derive(Clone, Copy, Debug)]
-pub struct After {
+pub struct After<'a> {
     /// Which server.
     pub line: usize,
     /// When they were asked for.
     pub sent: Mono,
     /// Its failovers and restarts.
     pub failovers: u64,
-    /// Calls that empty a database.
-    pub flushes: Option<u64>,
+    /// Calls that empty databases.
+    pub flushes: Calls<'a>,
     /// Evictions.
     pub evicted: Option<u64>,
 }
@@ -55,6 +58,8 @@ pub enum Settled {
     Waits,
     /// All that it lost, and at least one vote, they took.
     Taken(Evidence),
+    /// Perhaps they did.
+    Unknown,
     /// Not as far as they tell.
     Not,
 }
@@ -72,11 +77,11 @@ impl Losses {
     }
 
     /// Takes a server's facts.
-    pub fn learn(&mut self, after: &After) {
+    pub fn learn(&mut self, after: &After<'_>) {
         for loss in &mut self.list {
             let is_meant = loss.line == after.line && loss.gone.span.done <= after.sent;
             if is_meant && loss.cause.is_none() {
-                loss.cause = Some(loss.cause(after));
+                loss.cause = loss.cause(after);
             }
         }
     }
@@ -94,6 +99,9 @@ impl Losses {
         }
         if causes().any(|c| c.is_none()) {
             return Settled::Waits;
+        }
+        if causes().any(|c| c == Some(Cause::Unclear)) {
+            return Settled::Unknown;
         }
         let taken = causes().filter_map(|c| match c {
             Some(Cause::Server(evidence)) => Some(evidence),
@@ -113,24 +121,32 @@ impl Losses {
 }
 
 impl Loss {
-    fn cause(&self, after: &After) -> Cause {
+    /// What took it; `None` while only the next reads can tell.
+    fn cause(&self, after: &After<'_>) -> Option<Cause> {
         if after.failovers != self.last.marks.failovers {
-            return Cause::Server(Evidence::Failover);
+            return Some(Cause::Server(Evidence::Failover));
         }
-        let rose = |before: Option<u64>, after: Option<u64>| Some(after? > before?);
-        if rose(self.last.marks.flushes, after.flushes) == Some(true) {
-            return Cause::Server(Evidence::Flushed);
-        }
+        let is_whole = match after.flushes.between(&self.last, &self.gone) {
+            Some(Flush::Ours) => return Some(Cause::Server(Evidence::Flushed)),
+            Some(Flush::NotYet) => return None,
+            Some(Flush::Perhaps) => false,
+            Some(Flush::None) | None => true,
+        };
         let stepped = self.gone.marks.stepped_micros.saturating_sub(self.last.marks.stepped_micros);
         if let Expiry::At(e) = self.own
             && self.gone.time >= e
         {
             let is_step = stepped > 0 && e > self.gone.time.plus_micros(-stepped);
-            return if is_step { Cause::Server(Evidence::ClockStep) } else { Cause::RanOut };
+            return Some(match is_step {
+                true => Cause::Server(Evidence::ClockStep),
+                false => Cause::RanOut,
+            });
         }
-        match rose(self.last.marks.evicted, after.evicted) {
+        let rose = |before: Option<u64>, after: Option<u64>| Some(after? > before?);
+        Some(match rose(self.last.marks.evicted, after.evicted) {
             Some(true) => Cause::Server(Evidence::Evicted),
-            _ => Cause::None,
-        }
+            _ if is_whole => Cause::None,
+            _ => Cause::Unclear,
+        })
     }
 }

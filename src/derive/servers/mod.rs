@@ -16,6 +16,7 @@ pub use losses::{After, Losses, Settled};
 
 use super::quorum::{self, Vote, Votes};
 use super::tenure::{Marks, Seen};
+use crate::observe::node::Flushes;
 use crate::observe::{Expiry, Found, Line, Mono, ServerTime, Span, Token};
 use place::{Held, Place, Shown};
 
@@ -115,7 +116,7 @@ impl Servers {
             failovers: 0,
             steps,
             stepped_micros: 0,
-            flushes: Some(0),
+            flushes: Some(Flushes::default()),
             evicted: Some(0),
         };
         Seen { span: Span { sent, done: now }, time, marks }

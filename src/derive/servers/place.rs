@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::is_ahead;
+use crate::derive::flushed::Stay;
 use crate::derive::tenure::Seen;
 use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{Expiry, Found, Mono, ServerTime, Token};
@@ -20,6 +21,8 @@ pub struct Place {
     read: Option<(Shown, Seen)>,
     /// What it showed before, as far as it could be read.
     last: Option<(Option<Held>, Seen)>,
+    /// End of the first read that showed the token that it has.
+    since: Option<Mono>,
     /// It could be read when they were put together last; if not, because it refuses to say.
     answers: bool,
     /// Its end was written since that of the lock was.
@@ -137,6 +140,10 @@ impl Place {
             (Expiry::At(a), Expiry::At(b)) => a.micros_since(b) > WRITE_MICROS,
             (a, b) => a != b,
         };
+        let had = self.held().map(|had| &had.owner);
+        if held.as_ref().map(|held| &held.owner) != had {
+            self.since = Some(seen.span.done);
+        }
         let (before, last) = self.last.replace((held, seen))?;
         if let (Some(now), Some(before)) = (self.held(), &before) {
             self.is_written |= now.owner == before.owner && is_later(now, before);
@@ -162,6 +169,12 @@ impl Place {
     /// When it was read last.
     pub fn seen(&self) -> Option<Seen> {
         self.last.as_ref().map(|(_, seen)| *seen)
+    }
+
+    /// The token that it has, for as long as it was seen.
+    pub fn stay(&self) -> Option<Stay> {
+        self.held()?;
+        Some(Stay { from: self.since?, until: self.seen()?.span.sent })
     }
 
     /// Whether it has a live vote of this owner.

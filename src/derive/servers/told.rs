@@ -1,12 +1,13 @@
 //! What a lock tells of its votes: each loss of one, that it holds by too few, and the losses that its ends wait for.
 
 use super::{After, Losses, Servers};
+use crate::derive::flushed::Stay;
 use crate::derive::lock::Lock;
 use crate::derive::quorum::Votes;
 use crate::derive::tenure::Seen;
 use crate::derive::wanted::{Effects, Weight};
 use crate::derive::words::Signal;
-use crate::observe::{ServerTime, Token};
+use crate::observe::{Line, ServerTime, Token};
 
 impl Servers {
     /// What the holder that was had lost.
@@ -17,6 +18,11 @@ impl Servers {
     /// Whether some server has a live vote of this owner.
     fn shows(&self, owner: &Option<Token>, time: ServerTime) -> bool {
         self.places.iter().any(|p| p.answers() && p.shows(owner, time))
+    }
+
+    /// What the server of a line has had since when.
+    pub fn stay(&self, line: Line) -> Option<Stay> {
+        self.places.get(usize::from(line.0))?.stay()
     }
 
     /// Whether what was just counted shows that the lock was written: so many servers as an owner needs were.
@@ -66,7 +72,7 @@ impl Lock {
     }
 
     /// Takes a server's facts for what owners lost.
-    pub fn learn_losses(&mut self, after: &After) {
+    pub fn learn_losses(&mut self, after: &After<'_>) {
         if let Some(servers) = &mut self.servers {
             servers.losses.learn(after);
             servers.ended.learn(after);

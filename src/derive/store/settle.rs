@@ -7,12 +7,14 @@ use super::Store;
 use super::line::LineState;
 use crate::config::LockRules;
 use crate::derive::ends::{After, Cut, PendingEnd};
+use crate::derive::flushed::{self, Calls, Stay};
 use crate::derive::lock::{Lock, Told};
 use crate::derive::node::Node;
 use crate::derive::servers;
 use crate::derive::tenure::Marks;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
+use crate::observe::node::Flushes;
 use crate::observe::{KeyId, Line, NodeFacts};
 
 /// Longest lease assumed for a restart before any lease is known.
@@ -47,6 +49,14 @@ impl Store {
         }
     }
 
+    /// What is held on a line, if its node ever emptied a single database.
+    fn stays(&self, line: Line, facts: &NodeFacts) -> Vec<Stay> {
+        if facts.flushes.is_none_or(|flushes| flushes.one == 0) {
+            return Vec::new();
+        }
+        flushed::oldest(self.locks.values().filter_map(|lock| lock.stay(line)))
+    }
+
     pub(super) fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
         self.settle_some(facts, None, fx);
     }
@@ -65,13 +75,17 @@ impl Store {
         }
         let line = facts.node.line;
         let cut = self.lines.get(&line).map(|l| l.succession.cut).unwrap_or_default();
-        let after = After { flushes: facts.flushes, evicted: facts.evicted_keys, cut };
+        let stays = self.stays(line, facts);
+        let has_others = self.nodes.get(&facts.node.addr).is_none_or(|n| n.has_other_databases);
+        let is_only = !has_others && facts.has_other_databases == Some(false);
+        let flushes = Calls { calls: facts.flushes, sent: facts.span.sent, is_only, stays: &stays };
+        let after = After { flushes, evicted: facts.evicted_keys, cut };
         let failovers = self.lines.get(&line).map(|l| l.failover_marks).unwrap_or_default();
         let of_servers = servers::After {
             line: usize::from(line.0),
             sent: facts.span.sent,
             failovers,
-            flushes: facts.flushes,
+            flushes,
             evicted: facts.evicted_keys,
         };
         let due: Vec<KeyId> = match keys {
@@ -92,7 +106,9 @@ impl Store {
                 Some(_) => {
                     lock.learn_losses(&of_servers);
                     // What else ends a lock over several servers is told by none of them.
-                    let none = After { flushes: Some(0), evicted: Some(0), cut: Cut::All };
+                    let calls = Some(Flushes::default());
+                    let flushes = Calls { calls, ..Calls::default() };
+                    let none = After { flushes, evicted: Some(0), cut: Cut::All };
                     (none, self.common.at(facts.span.done), None)
                 }
                 None => {

@@ -49,6 +49,25 @@ fn a_hand_over_between_two_polls_is_unknown_and_never_pages() {
 }
 
 #[test]
+fn a_flush_of_one_database_proves_nothing_where_there_are_others() {
+    for (has_others, evidence) in [(false, Evidence::Flushed), (true, Evidence::Unknown)] {
+        let mut s = Sim::new(500, None, rules());
+        s.has_other_databases = has_others;
+        s.advance(1_000);
+        s.acquire("w:1", 30_000);
+        s.advance(1_200);
+        s.key = None;
+        s.flushes_of_one += 1;
+        s.has_other_databases = false;
+        s.advance(1_500);
+        assert_eq!(s.ends(evidence), 1);
+        s.acquire("x:2", 30_000);
+        s.advance(1_000);
+        assert_eq!(s.rises(Signal::Contested), u64::from(!has_others));
+    }
+}
+
+#[test]
 fn flush_restart_and_eviction_are_told_apart() {
     let mut s = Sim::new(500, None, rules());
     s.advance(1_000);

@@ -9,6 +9,7 @@ use super::sim::{held_by, rules};
 use crate::config::LockRules;
 use crate::derive::{ContentionKind, Effects, Rules, Signal, State};
 use crate::observe::lock::KeyWatched;
+use crate::observe::node::Flushes;
 use crate::observe::node::{FailReason, NodeFailed, SweepDone};
 use crate::observe::*;
 use crate::view::{Aspect, Instant, LockView, View, Votes};
@@ -26,6 +27,8 @@ struct Server {
     is_up: bool,
     run: u64,
     flushes: u64,
+    flushes_of_one: u64,
+    has_others: bool,
     evicted: u64,
     connection: u64,
     ahead: i64,
@@ -49,6 +52,8 @@ impl World {
             is_up: true,
             run: 1,
             flushes: 0,
+            flushes_of_one: 0,
+            has_others: false,
             evicted: 0,
             connection: 1,
             ahead: AHEAD + i as i64 * APART,
@@ -120,7 +125,8 @@ impl World {
             run_id: Some(format!("run{i}.{}", server.run)),
             replid: Some(format!("repl{i}.{}", server.run)),
             evicted_keys: Some(server.evicted),
-            flushes: Some(server.flushes),
+            flushes: Some(Flushes { all: server.flushes, one: server.flushes_of_one }),
+            has_other_databases: Some(server.has_others),
             ..self.facts.clone()
         })));
         self.step(Observation::SweepDone(SweepDone { node, span, busy: Duration::ZERO }));
@@ -277,6 +283,23 @@ fn a_lock_that_erodes_is_degraded_then_lost_and_contested_once_another_has_it() 
     assert_eq!((holder(&lock).as_deref(), proofs(&lock)), (Some("b"), 1));
     let lost = lock.transitions.iter().filter(|t| t.what == "votes_lost").count();
     assert_eq!(lost, 2, "while it was held");
+}
+
+#[test]
+fn a_flush_of_one_database_takes_votes_only_where_there_is_no_other() {
+    for (has_others, lost) in [(false, 1), (true, 0)] {
+        let mut world = World::new(5);
+        world.servers.iter_mut().for_each(|s| s.has_others = has_others);
+        world.polls(2);
+        world.set(&ALL, "a:1", 120_000);
+        world.polls(3);
+        world.servers.iter_mut().for_each(|s| s.flushes_of_one += 1);
+        world.clear(&ALL);
+        world.polls(2);
+        world.set(&ALL, "b:1", 30_000);
+        let lock = world.polls(2);
+        assert_eq!((holder(&lock).as_deref(), proofs(&lock)), (Some("b"), lost));
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::sim::{Sim, held_by, rules};
 use crate::config::LockRules;
 use crate::derive::Evidence;
 use crate::observe::lock::{KeyWatched, Unreadable};
+use crate::observe::node::Flushes;
 use crate::observe::node::{FailReason, NodeFacts, NodeFailed, SweepDone};
 use crate::observe::*;
 use crate::view::{Aspect, BlindReason, Instant, View};
@@ -50,7 +51,7 @@ impl Shard {
             time,
             run_id: id.clone(),
             replid: id,
-            flushes: Some(self.flushes),
+            flushes: Some(Flushes { all: self.flushes, one: 0 }),
             ..own
         };
         s.step(Observation::Node(Box::new(facts)));

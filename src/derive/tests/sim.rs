@@ -14,6 +14,7 @@ use crate::derive::{Effects, Evidence, LivenessSource, Rules, Signal, State, Wan
 use crate::observe::lock::{
     CompanionRead, CompanionValue, Decoded, Holding, KeyWatched, Mode, OwnersNamed, Shape, Tells,
 };
+use crate::observe::node::Flushes;
 use crate::observe::node::{FailReason, NodeFailed, NodeRef, SweepDone};
 use crate::observe::worker::{
     Beat, HeartbeatRead, Process, ProcessRead, ProcessSeen, ProcessState,
@@ -48,6 +49,8 @@ pub struct Sim {
     pub connection: u64,
     pub run_id: u64,
     pub flushes: u64,
+    pub flushes_of_one: u64,
+    pub has_other_databases: bool,
     pub evicted: u64,
     /// `maxmemory` and `maxmemory-policy`.
     pub memory: (u64, &'static str),
@@ -168,6 +171,8 @@ impl Sim {
             connection: 1,
             run_id: 1,
             flushes: 0,
+            flushes_of_one: 0,
+            has_other_databases: false,
             evicted: 0,
             memory: (0, "noeviction"),
             stands_at: None,
@@ -550,7 +555,8 @@ impl Sim {
             expired_keys: Some(0),
             connections_received: Some(1),
             rejected_connections: Some(0),
-            flushes: Some(self.flushes),
+            flushes: Some(Flushes { all: self.flushes, one: self.flushes_of_one }),
+            has_other_databases: Some(self.has_other_databases),
             permissions: vec![],
         }
     }

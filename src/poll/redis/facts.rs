@@ -12,8 +12,17 @@ use crate::observe::node::{FailReason, NodeFacts, NodeRef, Role};
 use crate::observe::{ServerTime, Span};
 
 /// The sections that hold what [`NodeFacts`] needs; servers before 7.0 take only one at a time.
-const SECTIONS: [&str; 8] =
-    ["INFO", "server", "replication", "memory", "persistence", "stats", "clients", "commandstats"];
+const SECTIONS: [&str; 9] = [
+    "INFO",
+    "server",
+    "replication",
+    "memory",
+    "persistence",
+    "stats",
+    "clients",
+    "commandstats",
+    "keyspace",
+];
 
 /// Reads facts over one connection.
 pub struct FactsReader {
@@ -97,8 +106,13 @@ impl FactsReader {
             (span, replies) = self.ask(conn, abilities).await?;
         }
         let time = time(&mut conn.walk(0))?;
-        let origin =
-            Origin { node: self.node.clone(), connection: self.connection, span, time: Some(time) };
+        let origin = Origin {
+            node: self.node.clone(),
+            connection: self.connection,
+            span,
+            time: Some(time),
+            db: self.hello.db,
+        };
         let mut text = String::new();
         for index in 1..replies {
             match conn.walk(index).next() {

@@ -32,6 +32,8 @@ pub struct Hello {
     pub version: String,
     /// `standalone`, `sentinel` or `cluster`.
     pub mode: String,
+    /// The database that was selected; no server says it.
+    pub db: u32,
 }
 
 impl Hello {
@@ -89,7 +91,7 @@ async fn establish(
         select(&mut conn, store.url.db).await?;
     }
     conn.set_limit(store.response_timeout);
-    Ok((conn, hello.unwrap_or_default()))
+    Ok((conn, Hello { db: store.url.db, ..hello.unwrap_or_default() }))
 }
 
 /// A server that closes the connection at our first word may have expected TLS.
@@ -131,7 +133,8 @@ async fn say_hello(
         let found = entries.iter().find(|(k, _)| is_text(k, name)).map(|(_, v)| v);
         found.and_then(|v| redis::from_redis_value_ref::<String>(v).ok()).unwrap_or_default()
     };
-    Ok(Some(Hello { server: text("server"), version: text("version"), mode: text("mode") }))
+    let (server, version, mode) = (text("server"), text("version"), text("mode"));
+    Ok(Some(Hello { server, version, mode, db: 0 }))
 }
 
 fn is_text(value: &Value, text: &str) -> bool {

@@ -2,7 +2,7 @@
 //! managed services hide some, and forks rename others.
 
 use crate::observe::label;
-use crate::observe::node::{NodeFacts, NodeRef, Role};
+use crate::observe::node::{Flushes, NodeFacts, NodeRef, Role};
 use crate::observe::{ServerTime, Span};
 
 /// Longest version, mode or policy that is kept; a server of ours writes a few characters.
@@ -21,6 +21,8 @@ pub struct Origin {
     pub span: Span,
     /// `TIME` beside it.
     pub time: Option<ServerTime>,
+    /// The database that is ours.
+    pub db: u32,
 }
 
 /// Facts of a node that shows nothing.
@@ -52,22 +54,28 @@ pub fn unknown(origin: Origin) -> NodeFacts {
         connections_received: None,
         rejected_connections: None,
         flushes: None,
+        has_other_databases: None,
         permissions: Vec::new(),
     }
 }
 
 /// Reads the text of all sections that were asked for, in any order.
 pub fn facts(text: &str, origin: Origin) -> NodeFacts {
+    let ours = origin.db;
     let mut f = unknown(origin);
     let mut master_host = None;
     let mut master_port = None;
     let mut link_up = false;
     let mut role = "";
     let mut replica_offset = None;
-    let mut flushes = None;
+    let mut flushes: Option<Flushes> = None;
+    let mut others = None;
     for (key, value) in fields(text) {
         match key {
-            "# Commandstats" => flushes = flushes.or(Some(0)),
+            "# Commandstats" => {
+                flushes.get_or_insert_default();
+            }
+            "# Keyspace" => others = others.or(Some(false)),
             "redis_version" if f.version.is_empty() => f.version = word(value),
             "valkey_version" => {
                 f.version = word(value);
@@ -94,13 +102,20 @@ pub fn facts(text: &str, origin: Origin) -> NodeFacts {
             "expired_keys" => f.expired_keys = value.parse().ok(),
             "total_connections_received" => f.connections_received = value.parse().ok(),
             "rejected_connections" => f.rejected_connections = value.parse().ok(),
-            "cmdstat_flushall" | "cmdstat_flushdb" | "cmdstat_swapdb" => {
-                flushes = Some(flushes.unwrap_or(0_u64).saturating_add(calls(value)));
+            "cmdstat_flushall" => {
+                let all = &mut flushes.get_or_insert_default().all;
+                *all = all.saturating_add(calls(value));
             }
+            "cmdstat_flushdb" | "cmdstat_swapdb" => {
+                let one = &mut flushes.get_or_insert_default().one;
+                *one = one.saturating_add(calls(value));
+            }
+            _ if database(key, value).is_some_and(|db| db != ours) => others = Some(true),
             _ => f.replicas.extend(replica(key, value).filter(|_| f.replicas.len() < MAX_REPLICAS)),
         }
     }
     f.flushes = flushes;
+    f.has_other_databases = others;
     f.role = match (f.mode.as_str(), role) {
         ("sentinel", _) => Role::Sentinel,
         (_, "master") => Role::Master,
@@ -133,6 +148,11 @@ fn replica(key: &str, value: &str) -> Option<(String, Option<u64>)> {
     };
     let addr = address(part("ip")?, part("port")?)?;
     Some((addr, part("offset").and_then(|o| o.parse().ok())))
+}
+
+/// `db0` with `keys=4,expires=0,avg_ttl=0`.
+fn database(key: &str, value: &str) -> Option<u32> {
+    key.strip_prefix("db").filter(|_| value.starts_with("keys="))?.parse().ok()
 }
 
 /// `host:port`, IPv6 in brackets; `None` while a replica is not known by an address yet (port 0).

@@ -9,6 +9,7 @@ fn origin() -> Origin {
         connection: 3,
         span: Span { sent: Mono(1), done: Mono(2) },
         time: Some(ServerTime(9)),
+        db: 0,
     }
 }
 
@@ -64,7 +65,7 @@ fn redis_70_primary() {
     assert_eq!(f.maxmemory_policy.as_deref(), Some("allkeys-lru"));
     assert_eq!((f.evicted_keys, f.expired_keys), (Some(5), Some(12)));
     assert_eq!((f.connections_received, f.rejected_connections), (Some(6), Some(2)));
-    assert_eq!(f.flushes, Some(3));
+    assert_eq!((f.flushes, f.has_other_databases), (Some(Flushes { all: 2, one: 1 }), None));
     assert_eq!(f.primary, None);
 }
 
@@ -75,10 +76,19 @@ fn redis_82_and_valkey() {
         (f.version.as_str(), f.flavor.as_str(), f.mode.as_str()),
         ("9.1.2", "valkey", "cluster")
     );
-    assert_eq!((f.replicas.len(), f.flushes), (1, Some(0)));
+    assert_eq!((f.replicas.len(), f.flushes), (1, Some(Flushes::default())));
     let redis8 = "# Server\r\nredis_version:8.2.3\r\nredis_mode:sentinel\r\nrole:master\r\n";
     let f = facts(redis8, origin());
     assert_eq!((f.version.as_str(), f.role), ("8.2.3", Role::Sentinel));
+}
+
+#[test]
+fn other_databases_are_those_that_are_not_ours() {
+    let others = |text: &str, db| facts(text, Origin { db, ..origin() }).has_other_databases;
+    assert_eq!(others("# Keyspace\r\n", 0), Some(false));
+    let one = "# Keyspace\r\ndb3:keys=1,expires=0,avg_ttl=0,subexpiry=0\r\n";
+    assert_eq!((others(one, 3), others(one, 0)), (Some(false), Some(true)));
+    assert_eq!(others("# Stats\r\n", 0), None);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub async fn facts(
         let now = crate::clock::mono();
         Span { sent: now, done: now }
     };
-    let mut facts = info::facts(&text, Origin { node, connection, span, time: None });
+    let mut facts = info::facts(&text, Origin { node, connection, span, time: None, db: 0 });
     if !text.is_empty() && facts.role != Role::Sentinel {
         return Err(answer::not_a_sentinel());
     }
