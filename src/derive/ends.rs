@@ -125,8 +125,9 @@ impl PendingEnd {
         match self.told {
             Told::Overwrite if !is_whole => return Some(Evidence::Unknown),
             Told::Overwrite => return Some(Evidence::Overwritten),
-            Told::NotYet => return None,
-            Told::Nothing => {}
+            Told::Eviction => return Some(Evidence::Evicted),
+            Told::NotYet if self.is_succeeded => return None,
+            Told::NotYet | Told::Nothing => {}
         }
         let evictions = match (self.last.marks.evicted, after.evicted) {
             (Some(e0), Some(e1)) => e1 > e0,
@@ -146,7 +147,8 @@ impl PendingEnd {
         if evictions && is_before_expiry {
             let is_over = match (self.expiry, now) {
                 (Expiry::At(e), Some(now)) => now > e,
-                _ => true,
+                // What came before the read may still tell of it.
+                _ => self.told != Told::NotYet,
             };
             return is_over.then_some(Evidence::Unknown);
         }

@@ -65,6 +65,8 @@ pub enum Deed {
     Wrote,
     /// The key was gone after it.
     Removed,
+    /// The server took the key away to save memory.
+    Evicted,
     /// Something that is not known here.
     Unknown,
 }

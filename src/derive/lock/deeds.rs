@@ -1,5 +1,6 @@
 //! What a feed told that was done to a lock's key, as far as it can still prove that one owner wrote over another: a write, and
-//! nothing that removed the key. Bounded: of many deeds the last ones are kept, and what was forgotten proves nothing.
+//! nothing that removed the key; or that the server evicted it: nothing else removed the key. Bounded: of many deeds the last
+//! ones are kept, and what was forgotten proves nothing.
 
 use std::collections::VecDeque;
 
@@ -20,15 +21,18 @@ pub enum Told {
     NotYet,
     /// Another owner wrote over the one before.
     Overwrite,
+    /// The server evicted the key.
+    Eviction,
 }
 
 /// When deeds arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Deeds {
     writes: VecDeque<Mono>,
-    /// Removals, and what is not known.
+    evictions: VecDeque<Mono>,
+    /// Other removals, and what is not known.
     doubts: VecDeque<Mono>,
-    /// The last doubt that was forgotten.
+    /// The last doubt or eviction that was forgotten.
     forgotten: Option<Mono>,
 }
 
@@ -37,23 +41,33 @@ impl Deeds {
     pub fn add(&mut self, deed: Deed, at: Mono) {
         let kept = match deed {
             Deed::Wrote => &mut self.writes,
+            Deed::Evicted => &mut self.evictions,
             Deed::Removed | Deed::Unknown => &mut self.doubts,
         };
         kept.push_back(at);
         if kept.len() > MOST {
             let oldest = kept.pop_front();
             if deed != Deed::Wrote {
-                self.forgotten = oldest.or(self.forgotten);
+                self.forgotten = oldest.max(self.forgotten);
             }
         }
     }
 
-    /// Whether a change of owner was an overwrite if all deeds between the two reads arrived within this time.
-    pub fn prove_overwrite(&self, from: Mono, to: Mono) -> bool {
+    /// What a change of owner was, or that the key is gone if `is_gone`, if all deeds between the two reads arrived within this
+    /// time. An owner that lets go leaves a removal of its own, also beside an eviction.
+    pub fn prove(&self, from: Mono, to: Mono, is_gone: bool) -> Told {
         let is_within = |at: &Mono| (from..=to).contains(at);
-        self.writes.iter().any(is_within)
-            && !self.doubts.iter().any(is_within)
-            && self.forgotten.is_none_or(|at| at < from)
+        let is_doubtful = self.doubts.iter().any(is_within)
+            || self.forgotten.is_some_and(|forgotten| forgotten >= from);
+        if is_doubtful {
+            Told::Nothing
+        } else if self.evictions.iter().any(is_within) {
+            Told::Eviction
+        } else if !is_gone && self.writes.iter().any(is_within) {
+            Told::Overwrite
+        } else {
+            Told::Nothing
+        }
     }
 }
 
@@ -61,11 +75,17 @@ impl PendingEnd {
     /// Whether another owner was found while the lease was not over. What a shared lock shows of one holder is no change of
     /// its owner.
     pub fn may_be_overwritten(&self) -> bool {
+        self.is_succeeded && self.may_be_told()
+    }
+
+    /// Whether another owner was found while the lease was not over, or the key was gone and nobody had let go of it.
+    pub fn may_be_told(&self) -> bool {
         let is_ahead = match self.expiry {
             Expiry::Never => true,
             Expiry::At(e) => self.gone.time < e,
         };
-        self.is_succeeded && is_ahead && !self.is_shared && !self.is_broken
+        let may_be_evicted = self.is_absent && !self.shortened;
+        (self.is_succeeded || may_be_evicted) && is_ahead && !self.is_shared && !self.is_broken
     }
 }
 
@@ -73,10 +93,14 @@ impl PendingEnd {
 mod tests {
     use super::*;
 
-    fn proven(deeds: &[(Deed, u64)]) -> bool {
+    fn told(deeds: &[(Deed, u64)], is_gone: bool) -> Told {
         let mut all = Deeds::default();
         deeds.iter().for_each(|(deed, at)| all.add(*deed, Mono(*at)));
-        all.prove_overwrite(Mono(100), Mono(200))
+        all.prove(Mono(100), Mono(200), is_gone)
+    }
+
+    fn proven(deeds: &[(Deed, u64)]) -> bool {
+        told(deeds, false) == Told::Overwrite
     }
 
     #[test]
@@ -93,6 +117,29 @@ mod tests {
         ] {
             assert!(!proven(deeds), "{deeds:?}");
         }
+    }
+
+    #[test]
+    fn only_an_eviction_with_no_other_removal_takes_the_key() {
+        use Deed::{Evicted, Removed, Unknown, Wrote};
+        for is_gone in [false, true] {
+            for deeds in [&[(Evicted, 140)][..], &[(Evicted, 140), (Wrote, 150), (Removed, 201)]] {
+                assert_eq!(told(deeds, is_gone), Told::Eviction, "{deeds:?}");
+            }
+            for deeds in [
+                &[(Evicted, 99)][..],
+                &[(Evicted, 201)],
+                &[(Evicted, 140), (Removed, 150)],
+                &[(Removed, 140), (Evicted, 150)],
+                &[(Evicted, 140), (Unknown, 150)],
+            ] {
+                assert_eq!(told(deeds, is_gone), Told::Nothing, "{deeds:?}");
+            }
+        }
+        assert_eq!(told(&[(Wrote, 150)], true), Told::Nothing, "nobody is there");
+        let mut many: Vec<_> = (0..20).map(|k| (Evicted, 110 + k)).collect();
+        many.push((Wrote, 150));
+        assert_eq!(told(&many, false), Told::Nothing, "some were forgotten");
     }
 
     #[test]

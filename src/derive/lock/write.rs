@@ -47,7 +47,10 @@ impl Lock {
             _ => {}
         }
         let kind = classify(tenure, &share, is_broken, lease_before, c);
-        let (before, last, expiry) = (tenure.write, tenure.last, share.expiry);
+        // What came back from before the last write is no end of a gap.
+        let before = (tenure.write.expiry == tenure.expiry).then_some(tenure.write);
+        let is_older = is_broken && is_later(tenure.expiry, share.expiry);
+        let (last, expiry) = (tenure.last, share.expiry);
         tenure.count = share.count();
         tenure.is_own = share.is_own;
         if let Some(holding) = &share.holding {
@@ -67,7 +70,10 @@ impl Lock {
         }
         let Some(kind) = kind else { return };
         let after = (!is_broken).then_some((last.span.done, last.time));
-        tenure.write = Write { after, shown: c.seen, marks: last.marks, expiry };
+        // A new primary that lacks the last write undoes nothing of when the owner made it.
+        if !is_older {
+            tenure.write = Write { after, shown: c.seen, marks: last.marks, expiry };
+        }
         tenure.expiry = expiry;
         if matches!(kind, Kind::Renewal | Kind::Reentry) && last.marks.steps == c.seen.marks.steps {
             learn_largest(tenure, c.seen);
@@ -100,7 +106,7 @@ impl Lock {
 
     fn renewed(
         &mut self,
-        before: Write,
+        before: Option<Write>,
         last: Seen,
         c: &ReadContext<'_>,
         workers: &Workers,
@@ -117,10 +123,12 @@ impl Lock {
         if was_overdue {
             self.counts.late_renewals += 1;
         }
-        let has_stepped =
-            before.marks.steps != c.seen.marks.steps || c.clock.stood_after(before.shown.span.done);
-        if let (Some(l), Expiry::At(old), Expiry::At(new)) = (lease, before.expiry, tenure.expiry)
-            && !has_stepped
+        let has_stepped = |before: &Write| {
+            before.marks.steps != c.seen.marks.steps || c.clock.stood_after(before.shown.span.done)
+        };
+        if let Some(before) = before.filter(|before| !has_stepped(before))
+            && let (Some(l), Expiry::At(old), Expiry::At(new)) =
+                (lease, before.expiry, tenure.expiry)
         {
             let seconds = l as f64 / 1e6;
             self.habit.at_lease(seconds, 2.0 * c.poll.as_secs_f64());

@@ -27,7 +27,7 @@ pub struct Hearing {
     answers: VecDeque<Span>,
     /// From when on keys up to a number are known to it, the first first.
     known: VecDeque<(KeyId, Mono)>,
-    /// Locks that were written lately.
+    /// Locks that were written or evicted lately.
     written: Vec<KeyId>,
 }
 
@@ -36,15 +36,16 @@ impl Hearing {
     pub(super) fn told(&self, lock: &Lock, end: &PendingEnd) -> Told {
         let from = end.last.span.sent;
         let is_known = self.known.iter().any(|(key, at)| lock.key <= *key && *at <= from);
-        if self.since > from || !is_known || !end.may_be_overwritten() {
+        if self.since > from || !is_known || !end.may_be_told() {
             return Told::Nothing;
         }
         let Some(answer) = self.answers.iter().find(|a| a.sent >= end.gone.span.done) else {
             return Told::NotYet;
         };
-        match lock.deeds.prove_overwrite(from, answer.done) {
-            true => Told::Overwrite,
-            false => Told::Nothing,
+        match lock.deeds.prove(from, answer.done, !end.is_succeeded) {
+            // Nothing tells of its other keys.
+            Told::Eviction if lock.spread.is_some() => Told::Nothing,
+            told => told,
         }
     }
 }
@@ -79,7 +80,7 @@ impl Store {
         for (key, at, deed) in &heard.deeds {
             if let Some(lock) = self.locks.get_mut(key) {
                 lock.deeds.add(*deed, *at);
-                if *deed == Deed::Wrote && waiting.len() < MOST_WAITING {
+                if matches!(deed, Deed::Wrote | Deed::Evicted) && waiting.len() < MOST_WAITING {
                     waiting.push(*key);
                 }
             }
@@ -98,6 +99,12 @@ impl Store {
             }
         }
         waiting.retain(|key| self.locks.get(key).is_some_and(|l| !l.pending.is_empty()));
+        let is_evicted = |(key, _, deed): &(KeyId, Mono, Deed)| {
+            *deed == Deed::Evicted && waiting.binary_search(key).is_ok()
+        };
+        if heard.deeds.iter().any(is_evicted) {
+            fx.wanted.push(Wanted::Facts { store: self.id });
+        }
         let line = self.lines.entry(heard.node.line).or_default();
         if let Some(hearing) = &mut line.hearing {
             hearing.written = waiting;

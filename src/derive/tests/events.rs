@@ -1,4 +1,4 @@
-//! What keyspace events prove of a change of owner, and that without them, or with less than all of them, nothing is proven.
+//! What keyspace events prove of a change of owner or of an eviction, and that without them, or with less than all of them, nothing is proven.
 
 use std::time::Duration;
 
@@ -124,6 +124,80 @@ fn what_is_no_proof() {
         if name != "flushed" {
             s.assert_quiet();
         }
+    }
+}
+
+/// One holds it, seen by two polls; then the key is gone, and another takes it while the first may still believe in it.
+fn taken_after(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_000);
+    let mut feed = Feed::begin(&mut s);
+    s.acquire("w:1", 30_000);
+    feed.did(&mut s, Deed::Wrote);
+    s.advance(1_200);
+    feed.answers(&mut s);
+    s.key = None;
+    s.evicted += 40;
+    told(&mut s, &mut feed);
+    s.read_key();
+    s.advance(20);
+    feed.answers(&mut s);
+    s.advance(2_000);
+    feed.answers(&mut s);
+    s.acquire("v:2", 60_000);
+    feed.did(&mut s, Deed::Wrote);
+    s.advance(600);
+    feed.answers(&mut s);
+    s.advance(1_000);
+    s
+}
+
+#[test]
+fn an_evicted_lock_that_another_takes_is_contested() {
+    let s = taken_after(|s, feed| feed.did(s, Deed::Evicted));
+    assert_eq!(s.ends(Evidence::Evicted), 1, "{:#?}", s.lock().transitions);
+    assert_eq!(s.signal(Signal::Contested), Some(true));
+    s.assert_raised(&[Signal::Contested]);
+    let s = taken_over(|s, feed| {
+        feed.did(s, Deed::Evicted);
+        feed.did(s, Deed::Wrote);
+    });
+    assert_eq!((s.ends(Evidence::Evicted), s.ends(Evidence::Overwritten)), (1, 0));
+    s.assert_raised(&[Signal::Contested]);
+}
+
+#[test]
+fn what_proves_no_eviction() {
+    type Case = (&'static str, fn(&mut Sim, &mut Feed));
+    let cases: [Case; 6] = [
+        ("released", |s, feed| feed.did(s, Deed::Removed)),
+        ("released beside an eviction", |s, feed| {
+            feed.did(s, Deed::Removed);
+            feed.did(s, Deed::Evicted);
+        }),
+        ("something unknown", |s, feed| {
+            feed.did(s, Deed::Evicted);
+            feed.did(s, Deed::Unknown);
+        }),
+        ("a counter alone", |_, _| {}),
+        ("the feed broke", |s, feed| {
+            feed.stands(s, Standing::Down(FailReason::Network));
+            feed.since = s.now();
+            feed.stands(s, Standing::Live);
+            feed.did(s, Deed::Evicted);
+        }),
+        ("the connection of the reads broke", |s, feed| {
+            s.connection += 1;
+            feed.did(s, Deed::Evicted);
+        }),
+    ];
+    for (name, told) in cases {
+        let mut s = taken_after(told);
+        assert_eq!(s.ends(Evidence::Evicted), 0, "{name}");
+        s.release("v:2");
+        s.advance(40_000);
+        assert_eq!(s.ends(Evidence::Evicted), 0, "{name}");
+        s.assert_quiet();
     }
 }
 

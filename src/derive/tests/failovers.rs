@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::pair::Pair;
+use super::sim::{Sim, rules};
 use crate::derive::{ContentionKind, Signal};
 
 const OWNERS: [&str; 3] = ["a:1", "b:1", "c:1"];
@@ -146,4 +147,33 @@ fn what_no_replica_has_is_exposed_until_one_has_it() {
     p.promote();
     p.tick(6);
     assert!(exposed(&p) >= Some(4.0), "the new primary is alone with it: {:?}", exposed(&p));
+}
+
+#[test]
+fn a_new_primary_that_lacks_renewals_makes_none_overdue() {
+    let mut s = Sim::new(500, None, rules());
+    s.acquire("w:1", 6_000);
+    for _ in 0..12 {
+        s.advance(1_000);
+        s.renew("w:1", 6_000);
+    }
+    let kept = s.key.as_ref().and_then(|key| key.expiry_ms);
+    for _ in 0..2 {
+        s.advance(1_000);
+        s.renew("w:1", 6_000);
+    }
+    s.advance(700);
+    s.key.as_mut().expect("it is held").expiry_ms = kept;
+    (s.run_id, s.connection) = (s.run_id + 1, s.connection + 1);
+    s.advance(1_500);
+    assert_eq!(s.rises(Signal::RenewalOverdue), 0);
+    let period = s.lock().renewal_period_seconds;
+    for _ in 0..3 {
+        s.renew("w:1", 6_000);
+        s.advance(1_000);
+    }
+    assert_eq!(s.rises(Signal::RenewalOverdue), 0);
+    assert_eq!(s.lock().renewal_period_seconds, period, "no gap is learned across it");
+    s.advance(4_500);
+    assert_eq!(s.rises(Signal::RenewalOverdue), 1, "a renewal that is missed is");
 }

@@ -1,4 +1,5 @@
-//! What a keyspace event did to the key that it names, as far as that matters to whether another owner wrote over a lock.
+//! What a keyspace event did to the key that it names, as far as that matters to whether another owner wrote over a
+//! lock, or the server evicted it.
 
 use crate::observe::feed::Deed;
 
@@ -8,7 +9,8 @@ pub fn deed(event: &[u8]) -> Option<Deed> {
         b"set" | b"hset" | b"hincrby" | b"rename_to" | b"restore" | b"copy_to" | b"move_to" => {
             Some(Deed::Wrote)
         }
-        b"del" | b"expired" | b"evicted" | b"rename_from" | b"move_from" => Some(Deed::Removed),
+        b"del" | b"expired" | b"rename_from" | b"move_from" => Some(Deed::Removed),
+        b"evicted" => Some(Deed::Evicted),
         // The last two come with the event of the command that did it.
         b"expire" | b"persist" | b"new" | b"overwritten" | b"type_changed" => None,
         _ => Some(Deed::Unknown),
@@ -35,6 +37,7 @@ mod tests {
             ("hincrby", Some(Deed::Wrote)),
             ("del", Some(Deed::Removed)),
             ("expired", Some(Deed::Removed)),
+            ("evicted", Some(Deed::Evicted)),
             ("expire", None),
             ("overwritten", None),
             ("module-event", Some(Deed::Unknown)),

@@ -241,7 +241,7 @@ impl Feed {
                     }
                     Ok(Told::Changed(keys)) => self.changed(keys),
                     Ok(Told::Event(key, deed)) => {
-                        if deed == Some(Deed::Wrote) {
+                        if matches!(deed, Some(Deed::Wrote | Deed::Evicted)) {
                             next_ask = next_ask.min(clock::mono().plus(SOON));
                         }
                         self.done_to(key, deed, link.tracks);
