@@ -202,13 +202,16 @@ fn an_overwrite_is_proven_by_keyspace_events_that_the_operator_turned_on() {
     // Lists the channels, as the README says.
     let channels = ["&__keyspace@0__:lock:orders", "&__keyspace@0__:lock:job:*", "+psubscribe"];
     server.cmd(&[&["ACL", "SETUSER", "dlock"], &channels[..]].concat());
-    server.cmd(&["CONFIG", "SET", "notify-keyspace-events", "Kg$xe"]);
+    let sends = |classes| server.cmd(&["CONFIG", "SET", "notify-keyspace-events", classes]);
     for events in ["auto", "notifications"] {
         server.cmd(&["FLUSHALL"]);
         // Often enough that each of these changes may be read.
         let yaml = config(&server, events).replace("poll_interval: 20s", "poll_interval: 1s");
         let mut exporter = Exporter::start(&yaml);
         let overwrites = [("lock", "orders"), ("kind", "overwrite")];
+        exporter.wait_for("dlock_lock_held 0", SOON, |m| holds(m, "orders", 0.0));
+        // Turned on after the start, for one.
+        sends("Kg$xe");
         exporter.wait_for("dlock_contention_events_total 0", SOON, |m| {
             m.is("dlock_contention_events_total", &overwrites, 0.0)
         });
@@ -245,6 +248,30 @@ fn an_overwrite_is_proven_by_keyspace_events_that_the_operator_turned_on() {
                 )
         });
         eprintln!("{events}: an overwrite was proven after {took:?}");
+        // The server stops to tell what removes a key: that it told of none says nothing any more.
+        sends("K$");
+        let hand_over =
+            "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000)";
+        server.cmd(&["EVAL", hand_over, "1", "lock:orders", "w-10:x"]);
+        let ended = [("lock", "orders"), ("worker", "w-9"), ("evidence", "unknown")];
+        exporter.wait_for("dlock_lock_previous_holder_info", SOON, |m| {
+            m.is("dlock_lock_previous_holder_info", &ended, 1.0)
+        });
+        let m = exporter.metrics();
+        assert!(m.is("dlock_contention_events_total", &overwrites, 1.0), "{events}");
+        wait_until("it is said", SOON, || exporter.log().contains("lacks some").then_some(()));
+        // And tells again.
+        sends("Kg$xe");
+        wait_until("it is said", SOON, || exporter.log().contains("are proven").then_some(()));
+        server.cmd(&["EVAL", hand_over, "1", "lock:orders", "w-11:x"]);
+        exporter.wait_for("dlock_lock_acquisitions_total", SOON, |m| {
+            m.is("dlock_lock_acquisitions_total", &[("lock", "orders")], 9.0)
+        });
+        server.cmd(&["SET", "lock:orders", "w-12:y", "PX", "60000"]);
+        exporter.wait_for("dlock_contention_events_total 2", SOON, |m| {
+            m.is("dlock_contention_events_total", &overwrites, 2.0)
+        });
+        assert_eq!(exporter.log().matches("lacks some").count(), 1, "{}", exporter.log());
         exporter.stop();
     }
 }

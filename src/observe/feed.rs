@@ -48,8 +48,8 @@ pub enum Why {
 pub struct Heard {
     /// The primary that it listens to.
     pub node: NodeRef,
-    /// All was heard from here on.
-    pub since: Mono,
+    /// All was heard from here on; `None` if not all is.
+    pub since: Option<Mono>,
     /// The feed was asked whether it listens, and answered: all that was done before came before.
     pub asked: Span,
     /// What is done to keys up to this number is told from this instant on.

@@ -56,11 +56,15 @@ impl Store {
         let addr = &heard.node.addr;
         let known = heard.known;
         let line = self.lines.entry(heard.node.line).or_default();
+        let Some(since) = heard.since else {
+            line.hearing = None;
+            return;
+        };
         let hearing = match &mut line.hearing {
-            Some(same) if same.addr == *addr && same.since == heard.since => same,
+            Some(same) if same.addr == *addr && same.since == since => same,
             other => other.insert(Hearing {
                 addr: addr.clone(),
-                since: heard.since,
+                since,
                 answers: VecDeque::new(),
                 known: VecDeque::new(),
                 written: Vec::new(),

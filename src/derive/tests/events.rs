@@ -13,13 +13,14 @@ use crate::observe::{Mono, Observation, Span};
 /// A feed that hears all, as a poller tells of it.
 struct Feed {
     since: Mono,
+    hears: bool,
     known: Mono,
     deeds: Vec<(Mono, Deed)>,
 }
 
 impl Feed {
     fn begin(s: &mut Sim) -> Self {
-        let mut feed = Self { since: s.now(), known: s.now(), deeds: Vec::new() };
+        let mut feed = Self { since: s.now(), hears: true, known: s.now(), deeds: Vec::new() };
         feed.stands(s, Standing::Live);
         feed.answers(s);
         feed
@@ -40,7 +41,7 @@ impl Feed {
         let deeds = std::mem::take(&mut self.deeds);
         s.step(Observation::Heard(Box::new(Heard {
             node: node(),
-            since: self.since,
+            since: self.hears.then_some(self.since),
             asked,
             known: Some((KEY, self.known)),
             deeds: deeds.into_iter().map(|(at, deed)| (KEY, at, deed)).collect(),
@@ -84,7 +85,7 @@ fn a_write_over_another_owner_is_proven_and_contested() {
 #[test]
 fn what_is_no_proof() {
     type Case = (&'static str, fn(&mut Sim, &mut Feed));
-    let cases: [Case; 8] = [
+    let cases: [Case; 9] = [
         ("released", |s, feed| {
             feed.did(s, Deed::Removed);
             feed.did(s, Deed::Wrote);
@@ -107,6 +108,10 @@ fn what_is_no_proof() {
         ("it knew the key only later", |s, feed| {
             feed.since = s.now().minus(Duration::from_secs(1));
             feed.known = s.now();
+            feed.did(s, Deed::Wrote);
+        }),
+        ("not all is sent any more", |s, feed| {
+            feed.hears = false;
             feed.did(s, Deed::Wrote);
         }),
         ("flushed", |s, feed| {

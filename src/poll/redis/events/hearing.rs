@@ -42,8 +42,14 @@ impl Hearing {
     /// All up to this question and its answer.
     pub fn take(&mut self, node: &NodeRef, asked: Span) -> Heard {
         let (node, deeds) = (node.clone(), std::mem::take(&mut self.deeds));
-        Heard { node, since: self.since, asked, known: self.known, deeds }
+        Heard { node, since: Some(self.since), asked, known: self.known, deeds }
     }
+}
+
+/// Not all is heard any more.
+pub fn deaf(node: &NodeRef, now: Mono) -> Heard {
+    let asked = Span { sent: now, done: now };
+    Heard { node: node.clone(), since: None, asked, known: None, deeds: Vec::new() }
 }
 
 #[cfg(test)]
@@ -58,11 +64,11 @@ mod tests {
         hearing.add(KeyId(1), Deed::Wrote, Mono(2));
         let asked = Span { sent: Mono(3), done: Mono(4) };
         let heard = hearing.take(&node, asked);
-        assert_eq!((heard.since, heard.deeds.len()), (Mono(1), 1));
+        assert_eq!((heard.since, heard.deeds.len()), (Some(Mono(1)), 1));
         for at in 0..=MOST as u64 {
             hearing.add(KeyId(1), Deed::Removed, Mono(10 + at));
         }
         let heard = hearing.take(&node, asked);
-        assert_eq!((heard.since, heard.deeds.len()), (Mono(10 + MOST as u64), 1));
+        assert_eq!((heard.since, heard.deeds.len()), (Some(Mono(10 + MOST as u64)), 1));
     }
 }

@@ -11,14 +11,14 @@ use tokio::time::{sleep, timeout};
 
 use tracing::info;
 
-use super::super::ability::{Abilities, Ability};
+use super::super::ability::{Abilities, Ability, RETRY_REFUSED};
 use super::super::codec::{Item, Walk};
 use super::super::conn::Conn;
 use super::super::dial::Stream;
 use super::super::failure::{Failure, is_not_ready};
 use super::super::subscription::frames::{Frames, Part};
 use super::super::{handshake, pack};
-use super::deed::sends;
+use super::flags::{self, Asks};
 use super::plan::Plan;
 use super::told::{Told, told};
 use crate::clock;
@@ -30,7 +30,6 @@ use crate::observe::{Mono, label};
 pub(super) const CHANNEL: &str = "dlock_exporter";
 /// The command as ACLs write it.
 pub const TRACKING: &str = "client|tracking";
-const CONFIG: &str = "config|get";
 /// Room for one read.
 const CHUNK: usize = 64 << 10;
 /// After a read that brought this much we rest, so that a server whose keys change without end keeps no poller waiting.
@@ -50,6 +49,8 @@ pub enum Shut {
         command: &'static str,
         /// For the log.
         detail: String,
+        /// When to look again.
+        again: Duration,
     },
 }
 
@@ -81,6 +82,12 @@ pub struct Link {
     pub tracks: bool,
     /// It is told of everything that could write or remove a key.
     pub hears_all: bool,
+    /// It listens to keyspace events, of whichever classes the server sends.
+    pub hears: bool,
+    /// How it asks whether the server still sends them all.
+    pub asks: Asks,
+    /// What was answered over another connection.
+    beside: Option<Told>,
 }
 
 impl Link {
@@ -95,7 +102,7 @@ impl Link {
         let (mut conn, _) = handshake::connect(store, addr, abilities).await?;
         let is_on = match events {
             Events::No => None,
-            Events::IfOn | Events::Yes => sends_events(&mut conn, abilities).await?,
+            Events::IfOn | Events::Yes => flags::at_first(&mut conn, abilities).await?,
         };
         let (hears, hears_all) = match (events, is_on) {
             (Events::No, _) | (Events::IfOn, None) => (false, false),
@@ -105,21 +112,31 @@ impl Link {
         if tracks {
             track(&mut conn, abilities, &plan.prefixes).await?;
         } else if !hears {
-            let detail = "notify-keyspace-events is off in the server, and is not set by us".into();
-            return Err(Shut::Off { why: Why::Unsupported, command: "", detail });
+            return Err(flags::off(events, is_on));
         }
+        let asks = match is_on {
+            None => Asks::No,
+            Some(_) if abilities.of("hello") == Ability::Works => Asks::Here { waits: false },
+            // With RESP2 a subscriber may ask for nothing else.
+            Some(_) => {
+                let (beside, _) = handshake::connect(store, addr, abilities).await?;
+                Asks::Beside(Box::new(beside))
+            }
+        };
         let (stream, came) = conn.into_stream();
         let mut frames = Frames::default();
         frames.room().extend_from_slice(&came);
         let (limit, space) = (store.response_timeout, plan.space.clone());
-        let mut link = Self { stream, frames, limit, space, tracks, hears_all };
+        let beside = None;
+        let mut link =
+            Self { stream, frames, limit, space, tracks, hears_all, hears, asks, beside };
         link.subscribe(&[("SUBSCRIBE", &[CHANNEL.as_bytes().to_vec()])], "subscribe").await?;
         if hears {
             let all = [("SUBSCRIBE", plan.channels.as_slice()), ("PSUBSCRIBE", &plan.patterns)];
             match link.subscribe(&all, "psubscribe").await {
                 // The rest is as good without.
                 Err(Shut::Off { detail, .. }) if tracks => {
-                    link.hears_all = false;
+                    (link.hears, link.hears_all, link.asks) = (false, false, Asks::No);
                     info!(store = %store.name, "no keyspace events: {detail}");
                 }
                 done => done?,
@@ -162,19 +179,27 @@ impl Link {
 
     /// The next thing that the server tells. May be dropped and called again at any time.
     pub async fn next(&mut self) -> Result<Told, Failure> {
+        if let Some(told) = self.beside.take() {
+            return Ok(told);
+        }
         loop {
             let frame = next_frame(&mut self.stream, &mut self.frames).await?;
+            if let Some(told) = self.asks.answered(&frame)? {
+                return Ok(told);
+            }
             if let Some(told) = told(frame, &self.space)? {
                 return Ok(told);
             }
         }
     }
 
-    /// Asks whether the server is there; the answer is one of what it tells. Gives when that was asked.
+    /// Asks whether the server is there, and before that, whether it still sends all events; the answers are of what it tells,
+    /// in that order. Gives when that was asked.
     pub async fn ask(&mut self) -> Result<Mono, Failure> {
         let mut request = Vec::new();
-        pack::command(&mut request, &["SUBSCRIBE", CHANNEL]);
         let at = clock::mono();
+        self.beside = self.asks.ask(&mut request).await?;
+        pack::command(&mut request, &["SUBSCRIBE", CHANNEL]);
         self.send(&request).await.map(|()| at)
     }
 
@@ -196,7 +221,8 @@ async fn track(conn: &mut Conn, abilities: &Abilities, prefixes: &[Vec<u8>]) -> 
     if abilities.of("hello") != Ability::Works {
         // With RESP2 the server would agree and say nothing.
         let detail = "it does not speak RESP3 (HELLO 3)".to_owned();
-        return Err(Shut::Off { why: Why::Unsupported, command: TRACKING, detail });
+        let (why, again) = (Why::Unsupported, RETRY_REFUSED);
+        return Err(Shut::Off { why, command: TRACKING, detail, again });
     }
     let mut words: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON", b"BCAST"];
     for prefix in prefixes {
@@ -208,27 +234,6 @@ async fn track(conn: &mut Conn, abilities: &Abilities, prefixes: &[Vec<u8>]) -> 
         Some(Item::Error(error)) => Err(refused(TRACKING, error)),
         _ => Err(Failure::unexpected("CLIENT TRACKING").into()),
     }
-}
-
-/// Which events of keys the server sends: any, and all that matter. `None` where it does not tell. It is never told to.
-async fn sends_events(
-    conn: &mut Conn,
-    abilities: &mut Abilities,
-) -> Result<Option<(bool, bool)>, Failure> {
-    if !abilities.worth_trying(CONFIG) {
-        return Ok(None);
-    }
-    conn.call(&[b"CONFIG", b"GET", b"notify-keyspace-events"]).await?;
-    let mut walk = conn.walk(0);
-    if let Some(Item::Error(_)) = conn.walk(0).next() {
-        // Providers take the whole command away.
-        abilities.refuse(CONFIG);
-        return Ok(None);
-    }
-    abilities.set(CONFIG, Ability::Works);
-    let value =
-        walk.many().filter(|n| *n == 2).and_then(|_| walk.skip()).and_then(|()| walk.bytes());
-    Ok(value.map(sends))
 }
 
 async fn next_frame(
@@ -266,6 +271,7 @@ fn refused(command: &'static str, error: &[u8]) -> Shut {
         why,
         command,
         detail: format!("{command} was answered by `{}`", label::text(error)),
+        again: RETRY_REFUSED,
     }
 }
 

@@ -5,10 +5,12 @@
 //! * `task`: follows the primary; `standing`: says how the feed stands; `gap`: the time in which nothing was heard.
 //! * `link`: the connection. `plan`: what it is asked for, `prefixes`: for which keys.
 //! * `deed`, `hearing`: what keyspace events tell besides, and up to when all of it was heard.
+//! * `flags`: whether the server still sends all of it.
 //! * `told`: what it says. `reading`: what is read for that; `known`, `changes`: which keys, and when.
 
 mod changes;
 mod deed;
+mod flags;
 mod gap;
 mod hearing;
 mod known;

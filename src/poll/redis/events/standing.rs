@@ -10,7 +10,7 @@ use crate::clock;
 use crate::config::Events;
 use crate::observe::feed::{FeedRead, Standing, Why};
 use crate::observe::{Mono, NodeRef, Observation};
-use crate::poll::redis::ability::{Ability, RETRY_REFUSED};
+use crate::poll::redis::ability::Ability;
 use crate::poll::redis::failure::Failure;
 use crate::poll::redis::messages::Request;
 
@@ -60,6 +60,7 @@ impl Feed {
         why: Why,
         command: &'static str,
         detail: &str,
+        again: Duration,
     ) -> Option<()> {
         let standing = Standing::Off(why);
         self.gap.close();
@@ -79,7 +80,7 @@ impl Feed {
         let costly = self.is_costly().is_some();
         let node = node.clone();
         let of = node.clone();
-        self.rest(&node, standing, RETRY_REFUSED, move |feed| {
+        self.rest(&node, standing, again, move |feed| {
             feed.retries.load(Ordering::Relaxed) != retries
                 || feed.is_costly().is_some() != costly
                 || !feed.is_primary(&of)

@@ -20,7 +20,7 @@ use crate::config::Events;
 use crate::observe::feed::{Deed, Standing, Why};
 use crate::observe::node::FailReason;
 use crate::observe::{Line, Mono, NodeRef, Observation, Span};
-use crate::poll::redis::ability::{Abilities, Ability};
+use crate::poll::redis::ability::{Abilities, Ability, RETRY_REFUSED};
 use crate::poll::redis::context::Context;
 use crate::poll::redis::dial::parse_addr;
 use crate::poll::redis::failure::Failure;
@@ -45,7 +45,9 @@ pub struct Feed {
     pub(super) changes: Changes,
     /// What keyspace events tell, where all of them are heard.
     pub(super) hearing: Option<Hearing>,
-    abilities: Abilities,
+    /// Said that not all events are sent that a proof needs.
+    pub(super) is_partly_deaf: bool,
+    pub(super) abilities: Abilities,
     pub(super) gap: Gap,
     /// Why it is interrupted or off, as it was logged.
     pub(super) said: Option<Standing>,
@@ -53,7 +55,7 @@ pub struct Feed {
 }
 
 /// Why the feed of one node ended.
-enum End {
+pub(super) enum End {
     /// Nobody needs it any more.
     Stop,
     /// Another node is the primary.
@@ -92,6 +94,7 @@ impl Feed {
             hearing: None,
             known: Known::default(),
             changes,
+            is_partly_deaf: false,
             abilities: Abilities::default(),
             gap: Gap::default(),
             said: None,
@@ -109,7 +112,9 @@ impl Feed {
             };
             let done = match shut {
                 Shut::Failed(failure) => self.interrupted(&node, failure).await,
-                Shut::Off { why, command, detail } => self.off(&node, why, command, &detail).await,
+                Shut::Off { why, command, detail, again } => {
+                    self.off(&node, why, command, &detail, again).await
+                }
             };
             if done.is_none() {
                 return;
@@ -190,6 +195,9 @@ impl Feed {
             self.learned(TRACKING, Ability::Works);
         }
         self.hearing = link.hears_all.then(|| Hearing::new(ready));
+        if self.hearing.is_none() && self.tell_deaf(node).await.is_none() {
+            return End::Stop;
+        }
         if self.said.take().is_some() {
             info!(store = %store.name, node = %node.addr, "the event feed is whole");
         }
@@ -246,6 +254,11 @@ impl Feed {
                         }
                         self.done_to(key, deed, link.tracks);
                     }
+                    Ok(Told::Sends(sends)) => {
+                        if let Some(end) = self.sends(link, node, sends).await {
+                            return end;
+                        }
+                    }
                     Ok(Told::Any) => self.any_changed(),
                 },
                 changed = self.links.changed() => {
@@ -257,7 +270,12 @@ impl Feed {
                     }
                     if link.tracks && let Some(why) = self.is_costly() {
                         let detail = why.to_owned();
-                        return End::Shut(Shut::Off { why: Why::Costly, command: "", detail });
+                        return End::Shut(Shut::Off {
+                            why: Why::Costly,
+                            command: "",
+                            detail,
+                            again: RETRY_REFUSED,
+                        });
                     }
                 }
                 changed = self.keys.changed() => {

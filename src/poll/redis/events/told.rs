@@ -16,6 +16,8 @@ pub enum Told {
     Event(Vec<u8>, Option<Deed>),
     /// Any key may have changed: the database was emptied, or there were too many to be named.
     Any,
+    /// Which events of keys it sends: any, and all that matter; `None` if it does not tell any more.
+    Sends(Option<(bool, bool)>),
     /// It is there: what was to be told before it was asked came before.
     Alive,
 }

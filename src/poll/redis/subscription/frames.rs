@@ -84,6 +84,14 @@ impl Frames {
                     self.at = behind;
                     continue;
                 }
+                b'%' if self.left == 0 => {
+                    self.left = number(text)?.saturating_mul(2);
+                    if !(1..=MAX_ELEMENTS).contains(&self.left) {
+                        return Err(Malformed::Limit("8 elements in a message"));
+                    }
+                    (self.push, self.at) = (false, behind);
+                    continue;
+                }
                 b'*' if self.push && self.left == 1 && !self.parts.is_empty() => {
                     self.push = false;
                     self.left = number(text)?;
