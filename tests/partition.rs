@@ -5,6 +5,7 @@
 use crate::replicas::{FOR_LONG, POLL, SOON, addr, config, has_role};
 use crate::support::{
     Exporter, ExporterSetup, Metrics, Partition, RedisServer, RedisSetup, Steady, not_tested,
+    wait_until,
 };
 
 const TAKEN: [(&str, &str); 1] = [("lock", "taken")];
@@ -57,6 +58,10 @@ fn a_primary_that_is_cut_off_goes_on_granting_locks() {
         });
     }
 
+    wait_until("the replica has the lock", SOON, || {
+        (new.number(&["EXISTS", "lock:kept"]) == 1).then_some(())
+    });
+
     net.cut();
     let [with_old, with_new, with_both] = all;
     // What the old one writes from here on reaches nobody, and reads show that before the lock is taken.
@@ -91,7 +96,7 @@ fn a_primary_that_is_cut_off_goes_on_granting_locks() {
     assert_eq!(sides.each_ref().map(contested), [Some(0.0), Some(0.0), Some(1.0)]);
     assert!(holder(&sides[0], "taken-1") && holder(&sides[2], "taken-1"), "as they knew it");
     for m in &sides {
-        assert!(m.is("dlock_lock_held", &[("lock", "kept")], 1.0));
+        assert!(m.is("dlock_lock_held", &[("lock", "kept")], 1.0), "{}", m.lines("dlock_lock"));
     }
 
     // Each side sees the other again, and that it grants the lock to somebody else.
