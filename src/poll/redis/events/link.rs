@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{sleep, timeout};
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
 
 use tracing::info;
 
@@ -17,6 +17,7 @@ use super::super::conn::Conn;
 use super::super::dial::Stream;
 use super::super::failure::{Failure, is_not_ready};
 use super::super::subscription::frames::{Frames, Part};
+use super::super::subscription::next_frame;
 use super::super::{handshake, pack};
 use super::flags::{self, Asks};
 use super::plan::Plan;
@@ -30,11 +31,6 @@ use crate::observe::{Mono, label};
 pub(super) const CHANNEL: &str = "dlock_exporter";
 /// The command as ACLs write it.
 pub const TRACKING: &str = "client|tracking";
-/// Room for one read.
-const CHUNK: usize = 64 << 10;
-/// After a read that brought this much we rest, so that a server whose keys change without end keeps no poller waiting.
-const LARGE: usize = CHUNK / 2;
-const REST: Duration = Duration::from_millis(10);
 
 /// Why there is no connection.
 #[derive(Debug)]
@@ -233,28 +229,6 @@ async fn track(conn: &mut Conn, abilities: &Abilities, prefixes: &[Vec<u8>]) -> 
         Some(Item::Simple(_)) => Ok(()),
         Some(Item::Error(error)) => Err(refused(TRACKING, error)),
         _ => Err(Failure::unexpected("CLIENT TRACKING").into()),
-    }
-}
-
-async fn next_frame(
-    stream: &mut Box<dyn Stream>,
-    frames: &mut Frames,
-) -> Result<Vec<Part>, Failure> {
-    loop {
-        if let Some(frame) = frames.next().map_err(Failure::malformed)? {
-            return Ok(frame);
-        }
-        let room = frames.room();
-        room.reserve(CHUNK);
-        match stream.read_buf(room).await {
-            Ok(0) => {
-                let end = std::io::ErrorKind::UnexpectedEof.into();
-                return Err(Failure::io("listening", &end));
-            }
-            Ok(n) if n >= LARGE => sleep(REST).await,
-            Ok(_) => {}
-            Err(e) => return Err(Failure::io("listening", &e)),
-        }
     }
 }
 

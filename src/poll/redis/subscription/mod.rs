@@ -109,21 +109,30 @@ impl Subscription {
     }
 
     async fn heard(&mut self) -> Result<Heard, Failure> {
-        loop {
-            if let Some(frame) = self.frames.next().map_err(Failure::malformed)? {
-                return heard(frame);
+        heard(next_frame(&mut self.stream, &mut self.frames).await?)
+    }
+}
+
+/// The next message of a connection that listens. What comes in large pieces is taken with rests, so that a server cannot keep
+/// us busy.
+pub(in crate::poll::redis) async fn next_frame(
+    stream: &mut Box<dyn Stream>,
+    frames: &mut Frames,
+) -> Result<Vec<Part>, Failure> {
+    loop {
+        if let Some(frame) = frames.next().map_err(Failure::malformed)? {
+            return Ok(frame);
+        }
+        let room = frames.room();
+        room.reserve(CHUNK);
+        match stream.read_buf(room).await {
+            Ok(0) => {
+                let end = std::io::ErrorKind::UnexpectedEof.into();
+                return Err(Failure::io("listening", &end));
             }
-            let room = self.frames.room();
-            room.reserve(CHUNK);
-            match self.stream.read_buf(room).await {
-                Ok(0) => {
-                    let end = std::io::ErrorKind::UnexpectedEof.into();
-                    return Err(Failure::io("listening", &end));
-                }
-                Ok(n) if n >= LARGE => sleep(REST).await,
-                Ok(_) => {}
-                Err(e) => return Err(Failure::io("listening", &e)),
-            }
+            Ok(n) if n >= LARGE => sleep(REST).await,
+            Ok(_) => {}
+            Err(e) => return Err(Failure::io("listening", &e)),
         }
     }
 }
