@@ -160,3 +160,16 @@ async fn ask(conn: &mut Conn, addr: &RedisAddr) -> Result<SlotMap, Failure> {
     }
     Ok(map)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_in_no_cluster_says_what_to_do() {
+        let why = refused(b"ERR This instance has cluster support disabled");
+        assert!(why.detail.contains("leave `topology` out"), "{}", why.detail);
+        let why = refused(b"NOPERM User x has no permissions to run the 'cluster|slots' command");
+        assert!(!why.detail.contains("topology"), "{}", why.detail);
+    }
+}
