@@ -132,6 +132,9 @@ pub struct Tenure {
     pub recent: VecDeque<RenewalMark>,
     /// With a new token for each acquire, a replaced holder stays replaced whatever is written later.
     pub replaced: Option<Loss>,
+    /// A read after a loss showed it stale, and its holder has been lost ever since: a loss that another follows, as a
+    /// death a replacement, needs no proof of its own.
+    pub is_stale: bool,
     /// A renewal after lost liveness was proven by the process, and it has not come back.
     pub renewed_after_process: bool,
     /// The same by the heartbeat.

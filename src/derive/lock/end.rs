@@ -117,6 +117,7 @@ impl Lock {
             overdue: None,
             recent: VecDeque::new(),
             replaced: None,
+            is_stale: false,
             renewed_after_process: false,
             renewed_after_beat: false,
             process_looked: None,
