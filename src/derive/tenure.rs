@@ -110,6 +110,8 @@ pub struct Tenure {
     /// End of the last read before, if there was one without a break and it did not show this owner: then the begin
     /// was seen.
     pub begun_after: Option<Mono>,
+    /// The server's clock stepped between that read and the first: it may be an old lease that is ahead again.
+    pub is_revived: bool,
     /// The primary's offset in that read before.
     pub acquired_after: Option<u64>,
     /// The last read that showed it.
