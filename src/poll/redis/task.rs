@@ -18,6 +18,7 @@ use super::keys::KeyList;
 use super::messages::{End, Report, Request};
 use super::parts::PartReader;
 use super::scan::Scan;
+use super::slowlog::SlowLog;
 use super::sweep::Sweeper;
 use crate::clock;
 use crate::config::RedisAddr;
@@ -45,6 +46,7 @@ pub struct NodeTask {
     pub(super) parts: PartReader,
     pub(super) scan: Scan,
     pub(super) beside: Beside,
+    pub(super) slowlog: SlowLog,
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
     pub(super) connections: u64,
@@ -69,6 +71,7 @@ impl NodeTask {
         let sweeper = Sweeper::new(node.clone(), context.settings);
         let (keys, mut patterns) = (agenda.keys.subscribe(), agenda.patterns.subscribe());
         let begun = patterns.borrow_and_update().clone();
+        let slowlog = SlowLog::new(&context.store, context.settings.poll_interval);
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
         Self {
             context,
@@ -84,6 +87,7 @@ impl NodeTask {
             parts: PartReader::default(),
             scan,
             beside: Beside::default(),
+            slowlog,
             active: clock::mono(),
             connections: 0,
             awaits_link: false,
@@ -155,6 +159,7 @@ impl NodeTask {
         self.parts.retry_refused();
         self.beside.retry_refused(&mut self.sweeper);
         self.scan.retry();
+        self.slowlog.retry();
     }
 
     /// Doubles from one attempt to the next; never longer than an interval, except where each attempt is a failed
