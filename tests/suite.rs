@@ -59,6 +59,7 @@ mod sentinel;
 mod servers;
 mod several_keys;
 mod silence;
+mod slowlog;
 mod split;
 mod stale_holder;
 mod stall_cost;

@@ -214,6 +214,11 @@ impl State {
                     s.owners.learn(r);
                 }
             }
+            Observation::Slowlog(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.slowlog(r, fx);
+                }
+            }
             Observation::Source(r) => self.source(r, fx),
             Observation::List(r) => self.list(r, fx),
             Observation::HostClock(r) => {

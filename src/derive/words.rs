@@ -60,7 +60,7 @@ words! {
 }
 
 words! {
-    /// What proves that two owners were valid at once.
+    /// What proves that two owners were valid at once, or hints at it.
     ContentionKind {
         /// Two primaries of one history grant it to two owners.
         Primaries = "primaries",
@@ -70,6 +70,15 @@ words! {
         Lost = "lost",
         /// Another owner wrote over the first one before its lease was over.
         Overwrite = "overwrite",
+        /// Two owners' slow acquires within one lease; a hint.
+        Slowlog = "slowlog",
+    }
+}
+
+impl ContentionKind {
+    /// Whether it proves nothing: it is counted and shown, and raises no signal.
+    pub fn is_hint(self) -> bool {
+        matches!(self, Self::Slowlog)
     }
 }
 

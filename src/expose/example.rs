@@ -127,6 +127,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         restarts: 0,
         confirmations: replica.then_some((5, 1)),
         event_gap_seconds: primary.then_some(0.25),
+        slowlog: Some(SlowlogView { lost: None, entries: Some(3), cut: 1, missed: 0 }),
         clock_steps: (1, 0),
         clock_step_seconds: Some(3.5),
     }
@@ -225,6 +226,17 @@ fn orders_lock() -> LockView {
         beat_age_seconds: Some(43.0),
         told: told::of_others(),
         missed_pointer: None,
+        slow_commands: vec![SlowCommandView {
+            addr: "10.0.0.5:6379".into(),
+            timestamp: 1_789_999_907.0,
+            command: "SET".into(),
+            duration_seconds: 0.25,
+            client_address: Some("10.0.0.7:40312".into()),
+            client_name: Some("orders-1".into()),
+            touches: "key",
+            truncated: false,
+            owner_fingerprint: Some("0123456789ab".into()),
+        }],
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

@@ -5,7 +5,7 @@ mod copies;
 use std::time::Duration;
 
 use super::holder::{Holder, can_see_holder, holder_view, holders, worst};
-use super::{LockView, coverage, hint, resources};
+use super::{LockView, coverage, hint, resources, slowlog};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
@@ -33,7 +33,7 @@ pub struct LockCounts {
     pub ends: Vec<(Evidence, u64)>,
     /// Leases that ran out under a holder, by its liveness; `None` where holders cannot be seen.
     pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
-    /// Proofs that two owners were valid at once, of the kinds that can be judged.
+    /// Proofs that two owners were valid at once, and hints at it, of the kinds that can be judged.
     pub contentions: Vec<(ContentionKind, u64)>,
     /// Seconds free.
     pub free_seconds: f64,
@@ -159,6 +159,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
         told: resources::told(state, lock, now),
         missed_pointer: lock.missed_pointer(),
+        slow_commands: slowlog::of_lock(lock),
         transitions: lock
             .timeline
             .iter()
@@ -254,6 +255,7 @@ fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
         ContentionKind::Quorum => lock.servers.is_some(),
         ContentionKind::Overwrite => hears && lock.servers.is_none(),
         ContentionKind::Lost => lock.servers.is_none(),
+        ContentionKind::Slowlog => lock.servers.is_none() && slowlog::is_read(state, lock),
     };
     kinds.filter(|(kind, n)| is_judged(*kind) || *n > 0).collect()
 }

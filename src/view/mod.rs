@@ -15,6 +15,7 @@ mod list;
 mod lock;
 mod node;
 mod resources;
+mod slowlog;
 mod worker;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use node::{NodeFactsView, NodeView};
 pub use resources::{EffectsView, FencingView, ToldView};
+pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
@@ -213,6 +215,8 @@ pub struct LockView {
     pub told: ToldView,
     /// The `owner_json` that finds nothing in its value, which is JSON.
     pub missed_pointer: Option<Arc<str>>,
+    /// The last slow commands on its key, oldest first, bounded.
+    pub slow_commands: Vec<SlowCommandView>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

@@ -107,7 +107,8 @@ pub struct Contested {
 }
 
 impl Contested {
-    fn count(&mut self, kind: ContentionKind) {
+    /// One more event of that kind. By itself it raises nothing.
+    pub(super) fn count(&mut self, kind: ContentionKind) {
         if let Some(n) = self.events.get_mut(kind as usize) {
             *n += 1;
         }

@@ -28,6 +28,7 @@ mod read;
 mod rival;
 mod shape;
 mod share;
+mod slow;
 mod stall;
 mod token;
 mod told;
@@ -67,6 +68,7 @@ pub use judge::held_of;
 pub use phase::{Phase, Transition};
 pub use pointer::Missed;
 pub use shape::Shown;
+pub use slow::{SlowCommands, SlowEntry};
 pub use unreplicated::{Replicated, Unreplicated};
 
 /// One lock.
@@ -126,6 +128,8 @@ pub struct Lock {
     pub contested: Contested,
     /// What was done to its key.
     pub deeds: Deeds,
+    /// Slow commands on its key.
+    pub slow: SlowCommands,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
     /// Whether a replica has what it shows; `None` while free.
@@ -191,6 +195,7 @@ impl Lock {
             let_go: let_go::LetGo::default(),
             contested: Contested::default(),
             deeds: Deeds::default(),
+            slow: SlowCommands::default(),
             sights: [None, None],
             unreplicated: None,
             look: None,

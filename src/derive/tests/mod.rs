@@ -29,6 +29,7 @@ mod review;
 mod sentinels;
 mod shards;
 pub mod sim;
+mod slowlog;
 mod sources;
 mod spread;
 mod stall;

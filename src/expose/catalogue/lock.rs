@@ -112,7 +112,8 @@ families! { LOCKS:
     CONTENTIONS = Counter Core "dlock_contention_events_total" ["store", "lock", "kind"]
         "How often two owners were proven to be valid at once, by the proof: primaries (two primaries of one history), \
          lost (the server lost the lock before its lease was over), quorum (enough servers of several did), overwrite \
-         (another owner wrote over it, with keyspace events only). Only kinds that can be judged.";
+         (another owner wrote over it, with keyspace events only). And hints, which prove nothing: slowlog (two owners' \
+         slow acquires within one lease). Only kinds that can be judged.";
     EXPIRED_UNDER_HOLDER = Counter Full "dlock_lease_expired_under_holder_total" ["store", "lock", "state"]
         "Leases that ran out while their holder still had not let go, by its state then: alive, stopped, frozen. Absent \
          where holders cannot be seen.";

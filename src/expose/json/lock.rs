@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::holder::{Holder, describe_holders};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
+use super::slow::{SlowCommand, describe_slow};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
 use crate::expose::standing;
@@ -41,6 +42,7 @@ pub(super) struct Lock<'a> {
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
     counts: Counts,
+    slow_commands: Vec<SlowCommand<'a>>,
     transitions: Vec<Transition<'a>>,
 }
 
@@ -159,6 +161,7 @@ pub(super) fn describe<'a>(
         },
         fencing: describe_fencing(&lock.told, fresh),
         effects: describe_effects(&lock.told),
+        slow_commands: describe_slow(lock),
         transitions: lock
             .transitions
             .iter()

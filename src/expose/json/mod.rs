@@ -6,6 +6,7 @@ mod holder;
 mod host;
 mod lock;
 mod resources;
+mod slow;
 mod store;
 mod worker;
 

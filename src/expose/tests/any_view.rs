@@ -127,6 +127,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             beat_age_seconds: n[12],
             told: ToldView::default(),
             missed_pointer: None,
+            slow_commands: Vec::new(),
             transitions: Vec::new(),
         }
     })
