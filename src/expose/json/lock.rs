@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::contention::{Contention, describe_contention};
 use super::holder::{Holder, describe_holders};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::worker::Roster;
@@ -41,6 +42,7 @@ pub(super) struct Lock<'a> {
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
     counts: Counts,
+    contention: Vec<Contention<'a>>,
     transitions: Vec<Transition<'a>>,
 }
 
@@ -159,6 +161,7 @@ pub(super) fn describe<'a>(
         },
         fencing: describe_fencing(&lock.told, fresh),
         effects: describe_effects(&lock.told),
+        contention: describe_contention(lock),
         transitions: lock
             .transitions
             .iter()
