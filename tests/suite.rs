@@ -15,6 +15,7 @@ mod clock_step;
 mod clocks;
 mod cluster;
 mod companions;
+mod contention;
 mod controls;
 mod daemon;
 mod dashboards;

@@ -70,15 +70,23 @@ words! {
         Lost = "lost",
         /// Another owner wrote over the first one before its lease was over.
         Overwrite = "overwrite",
-        /// Two owners' slow acquires within one lease; a hint.
+        /// A token that is new per acquire came back after another owner.
+        TokenReturned = "token_returned",
+        /// A worker goes on writing that it holds what another one holds.
+        Claim = "claim",
+        /// A resource accepts an older fencing token than it did before.
+        Fencing = "fencing",
+        /// A hint: a holder whose lease ran out while it stood still came back while another holds.
+        Resumed = "resumed",
+        /// A hint: two owners' slow acquires within one lease.
         Slowlog = "slowlog",
     }
 }
 
 impl ContentionKind {
-    /// Whether it proves nothing: it is counted and shown, and raises no signal.
-    pub fn is_hint(self) -> bool {
-        matches!(self, Self::Slowlog)
+    /// Whether it proves anything; a hint is counted and shown, and does not raise the signal.
+    pub fn is_proof(self) -> bool {
+        !matches!(self, Self::Resumed | Self::Slowlog)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A view with everything that a view can have: two stores, one of them not fresh, replicas, locks of every tier and
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
+mod contention;
 mod group;
 mod host;
 mod told;
@@ -225,6 +226,7 @@ fn orders_lock() -> LockView {
         hints: Vec::new(),
         beat_age_seconds: Some(43.0),
         told: told::of_others(),
+        contention: contention::of_orders(),
         missed_pointer: None,
         slow_commands: vec![SlowCommandView {
             addr: "10.0.0.5:6379".into(),

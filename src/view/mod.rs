@@ -3,6 +3,7 @@
 
 mod build;
 mod clock;
+mod contention;
 mod coverage;
 mod event_coverage;
 mod group;
@@ -20,8 +21,10 @@ mod worker;
 
 use std::sync::Arc;
 
+pub use crate::derive::lock::proof::Basis;
 pub use build::Instant;
 pub use clock::ClockView;
+pub use contention::{ContentionView, PartyView};
 pub use coverage::BLIND;
 pub use group::{GroupCounts, GroupView};
 pub use hint::{Hint, Namer, Reuse};
@@ -213,6 +216,8 @@ pub struct LockView {
     pub beat_age_seconds: Option<f64>,
     /// What sources tell of it.
     pub told: ToldView,
+    /// The last proofs that two owners had it at once, and hints at it, oldest first, bounded.
+    pub contention: Vec<ContentionView>,
     /// The `owner_json` that finds nothing in its value, which is JSON.
     pub missed_pointer: Option<Arc<str>>,
     /// The last slow commands on its key, oldest first, bounded.

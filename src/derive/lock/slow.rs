@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Lock;
+use super::proof::{Basis, Party, Proof};
 use crate::derive::wanted::{Effects, Weight};
 use crate::derive::words::ContentionKind;
 use crate::observe::Mono;
@@ -55,13 +56,16 @@ impl Lock {
             return;
         }
         let Some((lease, _)) = self.lease() else { return };
-        let Some((_, earlier)) = before.filter(|(other, _)| other != owner) else { return };
+        let Some((other, earlier)) = before.filter(|(other, _)| other != owner) else { return };
         // The log knows whole seconds: they are apart by less than one more than it says.
         let apart = at_secs.saturating_sub(earlier).saturating_add(1);
         if at_secs >= earlier && apart.saturating_mul(1_000_000) <= lease {
-            self.contested.count(ContentionKind::Slowlog);
-            let detail = "two owners' slow acquires within one lease, which proves nothing";
-            self.note(at, "slow_acquires", detail, Weight::Routine, fx);
+            let party = |known_by| Party { known_by: Some(known_by), ..Party::default() };
+            let owners = vec![party(other), party(owner.clone())];
+            let (kind, basis) = (ContentionKind::Slowlog, Basis::Reads);
+            let hint = Proof { kind, at, owners, basis };
+            self.note(at, "slow_acquires", &hint.in_words(), Weight::Routine, fx);
+            self.contested.keep(hint);
         }
     }
 }

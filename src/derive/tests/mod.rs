@@ -11,6 +11,7 @@ mod cases_renewal;
 mod cases_servers;
 mod clock_views;
 mod clocks;
+mod contention;
 mod crowd;
 mod cut;
 mod ends;

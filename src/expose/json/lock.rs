@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::contention::{Contention, describe_contention};
 use super::holder::{Holder, describe_holders};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::slow::{SlowCommand, describe_slow};
@@ -43,6 +44,7 @@ pub(super) struct Lock<'a> {
     effects: Vec<Effects<'a>>,
     counts: Counts,
     slow_commands: Vec<SlowCommand<'a>>,
+    contention: Vec<Contention<'a>>,
     transitions: Vec<Transition<'a>>,
 }
 
@@ -162,6 +164,7 @@ pub(super) fn describe<'a>(
         fencing: describe_fencing(&lock.told, fresh),
         effects: describe_effects(&lock.told),
         slow_commands: describe_slow(lock),
+        contention: describe_contention(lock),
         transitions: lock
             .transitions
             .iter()

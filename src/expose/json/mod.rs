@@ -1,6 +1,7 @@
 //! The JSON documents of the API; `api.md` describes them field by field. Never a raw owner token: the view has none.
 
 mod clock;
+mod contention;
 mod group;
 mod holder;
 mod host;
