@@ -62,6 +62,7 @@ impl Reloader {
             rules: rules(&config),
             own: self.own.clone(),
             stores: config.stores.len(),
+            evidence: config.evidence.clone(),
             done,
         };
         if self.words.send(word).await.is_ok() {

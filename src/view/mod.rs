@@ -14,6 +14,7 @@ mod lease_coverage;
 mod list;
 mod lock;
 mod node;
+mod release;
 mod resources;
 mod worker;
 
@@ -28,6 +29,7 @@ pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
 pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use node::{NodeFactsView, NodeView};
+pub use release::{Check, Release, release};
 pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::holder::{Holder, describe_holders};
+use super::release::{ReleaseSafe, describe_release};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
@@ -40,6 +41,7 @@ pub(super) struct Lock<'a> {
     cannot_be_judged: Vec<Coverage>,
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
+    release_safe: ReleaseSafe,
     counts: Counts,
     transitions: Vec<Transition<'a>>,
 }
@@ -159,6 +161,7 @@ pub(super) fn describe<'a>(
         },
         fencing: describe_fencing(&lock.told, fresh),
         effects: describe_effects(&lock.told),
+        release_safe: describe_release(store, lock),
         transitions: lock
             .transitions
             .iter()
