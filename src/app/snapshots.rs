@@ -34,7 +34,7 @@ pub enum Word {
     /// A new config; acknowledged when it is in force.
     Reconfigure {
         /// For the state machines.
-        rules: Rules,
+        rules: Box<Rules>,
         /// For the exporter's own metrics.
         own: SelfFacts,
         /// How many stores must have answered or failed before it is ready.
@@ -157,7 +157,7 @@ impl Snapshots {
         match word {
             Word::Reconfigure { rules, own, stores, evidence, done } => {
                 self.recorder.configure(evidence);
-                self.state.reconfigure(rules, clock::mono());
+                self.state.reconfigure(*rules, clock::mono());
                 (self.own, self.stores) = (own, stores);
                 self.watch_due = true;
                 self.tell_watched();

@@ -107,6 +107,6 @@ impl Keeper {
     }
 
     fn lost(&self, config: &Evidence, error: &std::io::Error) {
-        self.counts.failed(reason(&error), 1, &config.dir, &error.to_string());
+        self.counts.failed(reason(error), 1, &config.dir, &error.to_string());
     }
 }

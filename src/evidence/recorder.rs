@@ -34,7 +34,7 @@ const AT_ONCE: usize = 1000;
 pub type Tokens = HashMap<(Arc<str>, Arc<str>), Vec<Token>>;
 
 enum Job {
-    Rose { view: Arc<View>, own: SelfFacts, risen: Vec<Risen>, tokens: Option<Tokens> },
+    Rose { view: Arc<View>, own: Box<SelfFacts>, risen: Vec<Risen>, tokens: Option<Tokens> },
     Look,
 }
 
@@ -115,7 +115,7 @@ impl Recorder {
             let wants_tokens = config.as_ref().is_some_and(|c| c.raw_tokens);
             let tokens = wants_tokens.then(|| tokens(&risen));
             let count = risen.len() as u64;
-            let job = Job::Rose { view: view.clone(), own: own.clone(), risen, tokens };
+            let job = Job::Rose { view: view.clone(), own: Box::new(own.clone()), risen, tokens };
             if self.jobs.try_send(job).is_err() {
                 lost += count;
             }

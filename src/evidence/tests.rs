@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -12,6 +12,7 @@ use super::folder::Folder;
 use super::incidents::{IN_MEMORY, LARGEST};
 use super::rises::{Rises, SPACING};
 use super::*;
+use crate::clock;
 use crate::config::Evidence;
 use crate::expose::example::lock_named;
 use crate::expose::{EvidenceFailure, SelfFacts};
@@ -55,9 +56,9 @@ fn view(signal: Signal, rises: u64, generation: u64) -> View {
 }
 
 fn wait_for(what: &str, condition: impl Fn() -> bool) {
-    let begun = Instant::now();
+    let begun = clock::mono();
     while !condition() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        assert!(clock::mono().since(begun) < Duration::from_secs(30), "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -231,13 +232,13 @@ fn a_directory_that_goes_costs_its_documents_and_works_again_when_it_is_back() {
     wait_for("one", || files(&inner).iter().any(|n| n.ends_with(".json")));
     fs::remove_dir_all(&inner).unwrap();
     rise(2, Signal::HolderStale);
-    let begun = Instant::now();
+    let begun = clock::mono();
     let counts = loop {
         let counts = rise(2, Signal::HolderStale);
         if failed(counts, EvidenceFailure::Missing) == 1 {
             break counts;
         }
-        assert!(begun.elapsed() < Duration::from_secs(30), "{counts:?}");
+        assert!(clock::mono().since(begun) < Duration::from_secs(30), "{counts:?}");
         std::thread::sleep(Duration::from_millis(5));
     };
     assert_eq!(counts.writes, 1);
