@@ -26,6 +26,7 @@ mod deploy_systemd;
 mod documents;
 mod events;
 mod evicted;
+mod evidence;
 mod failover;
 mod false_alarms;
 mod fencing;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::contention::{Contention, describe_contention};
 use super::holder::{Holder, describe_holders};
+use super::release::{ReleaseSafe, describe_release};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::slow::{SlowCommand, describe_slow};
 use super::worker::Roster;
@@ -42,6 +43,7 @@ pub(super) struct Lock<'a> {
     cannot_be_judged: Vec<Coverage>,
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
+    release_safe: ReleaseSafe,
     counts: Counts,
     slow_commands: Vec<SlowCommand<'a>>,
     contention: Vec<Contention<'a>>,
@@ -165,6 +167,7 @@ pub(super) fn describe<'a>(
         effects: describe_effects(&lock.told),
         slow_commands: describe_slow(lock),
         contention: describe_contention(lock),
+        release_safe: describe_release(store, lock),
         transitions: lock
             .transitions
             .iter()

@@ -2,10 +2,12 @@
 
 mod clock;
 mod contention;
+mod evidence;
 mod group;
 mod holder;
 mod host;
 mod lock;
+mod release;
 mod resources;
 mod slow;
 mod store;
@@ -13,6 +15,7 @@ mod worker;
 
 use serde::Serialize;
 
+pub use self::evidence::{Evidence, RawToken, Rise, evidence, rfc3339};
 pub use self::group::{MOST, OneGroup, PAGE, one_group};
 
 use self::clock::{Clock, NodeClock, Steps};
