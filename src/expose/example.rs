@@ -225,6 +225,7 @@ fn orders_lock() -> LockView {
         beat_age_seconds: Some(43.0),
         told: told::of_others(),
         missed_pointer: None,
+        recent: Some(told::recent()),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

@@ -12,6 +12,7 @@
 mod accept;
 mod api;
 mod body;
+mod fresh;
 mod impatient;
 mod lifecycle;
 pub mod listen;

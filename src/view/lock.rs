@@ -159,6 +159,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
         told: resources::told(state, lock, now),
         missed_pointer: lock.missed_pointer(),
+        recent: lock.recent.clone(),
         transitions: lock
             .timeline
             .iter()

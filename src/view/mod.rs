@@ -32,6 +32,7 @@ pub use resources::{EffectsView, FencingView, ToldView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
+pub use crate::derive::lock::recent::{Act, Mark, Recent};
 pub use crate::derive::quorum::Votes;
 pub use crate::derive::{
     Aspect, BlindReason, ClockStatus, ContentionKind, DivergenceKind, Evidence, LeaseSource,
@@ -213,6 +214,8 @@ pub struct LockView {
     pub told: ToldView,
     /// The `owner_json` that finds nothing in its value, which is JSON.
     pub missed_pointer: Option<Arc<str>>,
+    /// The last writes of its expiry, oldest first, bounded; `None` of a lock of which they are not kept.
+    pub recent: Option<Recent>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

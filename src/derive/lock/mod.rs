@@ -25,6 +25,7 @@ mod named;
 mod phase;
 mod pointer;
 mod read;
+pub mod recent;
 mod rival;
 mod shape;
 mod share;
@@ -136,6 +137,8 @@ pub struct Lock {
     pub has_appeared: bool,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,
+    /// The last writes of its expiry, where they are kept.
+    pub recent: Option<recent::Recent>,
     /// Its last ends.
     pub(super) lapses: lapses::Lapses,
     /// The shapes that its key had.
@@ -196,6 +199,7 @@ impl Lock {
             look: None,
             has_appeared: watched.has_appeared,
             timeline: VecDeque::new(),
+            recent: None,
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),
             beside: Beside::default(),

@@ -8,6 +8,7 @@ use super::holder::{Holder, describe_holders};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
+use crate::expose::advice::{self, Found};
 use crate::expose::standing;
 use crate::view::{Aspect, BlindReason, Evidence, LockView, Signal, StoreView};
 
@@ -22,6 +23,7 @@ pub(super) struct Lock<'a> {
     fresh: bool,
     state: &'static str,
     class: Vec<&'static str>,
+    diagnosis: Option<Vec<Found<'a>>>,
     signals: BTreeMap<&'static str, Option<bool>>,
     holders: Vec<Holder<'a>>,
     holders_beyond: u64,
@@ -119,6 +121,7 @@ pub(super) fn describe<'a>(
         fresh,
         state: standing::state(store, lock),
         class: standing::raised(store, lock).map(Signal::as_str).collect(),
+        diagnosis: advice::found(store, lock),
         signals: Signal::ALL
             .iter()
             .map(|s| (s.as_str(), standing::judged(store, lock, *s)))
