@@ -67,7 +67,7 @@ class Look:
                 took = time.monotonic() - begun
                 if answer.status != 200:
                     self.fault(where, f'status {answer.status}')
-                if took > 5:
+                if took > 30:
                     self.fault(where, f'took {took:.1f} s at {width} px')
                 file = os.path.join(self.directory, f'{name}-{width}-{scheme}.png')
                 tall = page.locator('body').bounding_box()['height']
@@ -127,7 +127,7 @@ class Look:
         page.goto(self.url + path)
         page.evaluate('scrollTo(0, 300)')
         loads = []
-        page.on('load', loads.append)
+        page.on('load', lambda _: loads.append(True))
         return page, loads
 
     def stood(self, page, loads):
