@@ -96,6 +96,18 @@ pub enum RedisAddr {
     Unix(PathBuf),
 }
 
+impl RedisAddr {
+    /// Whether both name one place: names of hosts are the same in small letters and in capitals.
+    pub fn is_same(&self, other: &RedisAddr) -> bool {
+        match (self, other) {
+            (RedisAddr::Tcp { host: a, port: p }, RedisAddr::Tcp { host: b, port: q }) => {
+                p == q && a.eq_ignore_ascii_case(b)
+            }
+            _ => self == other,
+        }
+    }
+}
+
 /// Where a store's password comes from. Files are read at every connect, so that a rotated one is picked up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Password {

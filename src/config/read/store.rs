@@ -164,7 +164,7 @@ fn urls(at: &Cursor<'_>, topology: Option<&str>) -> Option<(RedisUrl, Vec<RedisU
     for item in items {
         match parse(item.text) {
             Err((reason, fix)) => item.wrong(reason, fix),
-            Ok(url) if urls.iter().any(|u| u.addr == url.addr) => {
+            Ok(url) if urls.iter().any(|u| u.addr.is_same(&url.addr)) => {
                 item.wrong("is listed twice", "remove one of the two");
             }
             Ok(url) if urls.first().is_some_and(|u| (u.tls, u.db) != (url.tls, url.db)) => {

@@ -98,6 +98,7 @@ impl Lock {
             is_own: next.is_own,
             first: c.seen,
             begun_after: after.map(|s| s.span.done),
+            is_revived: after.is_some_and(|s| s.marks.steps != c.seen.marks.steps),
             // The newest of these is this read.
             acquired_after: self.sights[1]
                 .as_ref()
@@ -118,6 +119,7 @@ impl Lock {
             overdue: None,
             recent: VecDeque::new(),
             replaced: None,
+            is_stale: false,
             renewed_after_process: false,
             renewed_after_beat: false,
             process_looked: None,
@@ -196,6 +198,7 @@ impl Lock {
             liveness: liveness.0,
             held,
             is_cut,
+            is_revived: tenure.is_revived,
             largest: tenure.largest,
             is_shared: self.raised.is_some(),
             has_returned: false,

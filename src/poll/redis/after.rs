@@ -52,7 +52,9 @@ impl Session<'_> {
             return Err(End::Failed(Failure::new(FailReason::NotReady, detail)));
         }
         let addr = self.task.node.addr.clone();
-        self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
+        let shows_no_lock = self.task.sweeper.slots.shows_none();
+        let seen = Seen { shows_no_lock, ..Seen::from(&facts) };
+        self.task.report(Report::Facts(addr, seen)).await?;
         let server = facts.time.zip(Some(facts.span.sent));
         self.task.send(Observation::Node(Box::new(facts))).await?;
         Ok(server)

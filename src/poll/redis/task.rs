@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -40,6 +40,8 @@ pub struct NodeTask {
     pub(super) patterns: watch::Receiver<Patterns>,
     /// Whether this node is the one that scans.
     pub(super) scans: Arc<AtomicBool>,
+    /// Nobody waits for this node: that it does not answer is not told, and it is asked rarely.
+    pub(super) is_silent: Arc<AtomicBool>,
     pub(super) sweeper: Sweeper,
     pub(super) abilities: Abilities,
     pub(super) parts: PartReader,
@@ -79,6 +81,7 @@ impl NodeTask {
             keys,
             patterns,
             scans,
+            is_silent: Arc::default(),
             sweeper,
             abilities: Abilities::default(),
             parts: PartReader::default(),
@@ -104,6 +107,9 @@ impl NodeTask {
     /// Tells of a failure; logs it if it is a new one.
     pub(super) async fn failed(&mut self, failure: Failure) -> Result<(), End> {
         self.awaits_link = failure.awaits_link;
+        if self.is_silent() {
+            return self.report(Report::Down(self.node.addr.clone(), failure.reason)).await;
+        }
         if self.outage != Some(failure.reason) {
             self.outage = Some(failure.reason);
             warn!(store = %self.context.store.name, node = %self.node.addr,
@@ -120,6 +126,10 @@ impl NodeTask {
         let span = Span { sent: self.active, done: now };
         self.poll_done(span, span.width(), Some(failure.reason)).await?;
         self.report(Report::Down(self.node.addr.clone(), failure.reason)).await
+    }
+
+    fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
     }
 
     /// Tells the exporter's own metrics that a poll ended.
@@ -165,7 +175,7 @@ impl NodeTask {
         // Each wrong password or missing right fills the server's ACL log: no faster than a poll.
         let interval = self.context.settings.poll_interval;
         let shortest = if refused { interval.min(longest) } else { shortest };
-        let cap = if refused { longest } else { longest.min(interval) };
+        let cap = if refused || self.is_silent() { longest } else { longest.min(interval) };
         let doubled = shortest.saturating_mul(1 << self.attempts.min(10));
         self.attempts = self.attempts.saturating_add(1);
         let random = RandomState::new().build_hasher().finish();
