@@ -65,7 +65,6 @@ pub fn lease(
 ) {
     const HIGH: f64 = 72.0;
     open(out, "lease", 72, "Lease left", desc);
-    lost(out, window, loss, HIGH);
     for (n, mark) in marks.iter().enumerate() {
         // Nothing is drawn of what was not read.
         let next = marks.get(n + 1).map(|m| window.age(m.at)).or(is_fresh.then_some(0.0));
@@ -99,6 +98,7 @@ pub fn lease(
             }
         }
     }
+    lost(out, window, loss, HIGH);
     out.push_str("</svg>\n");
 }
 

@@ -6,6 +6,7 @@ use super::super::row::Row;
 use super::super::{facts, words};
 use super::Subject;
 use crate::expose::advice;
+use crate::view::Signal;
 
 /// The section; of a lock of which nothing is up only how it stands.
 pub fn section(out: &mut String, subject: &Subject<'_>) {
@@ -16,12 +17,8 @@ pub fn section(out: &mut String, subject: &Subject<'_>) {
     put!(out, "<p>{}</p>\n", Prose(steps.means));
     for found in advice::found(row.store, row.lock).unwrap_or_default() {
         if let Some(decided_by) = found.decided_by {
-            let class = words::signal(found.class.signal());
-            put!(
-                out,
-                "<p class=\"dim\">That {class} was decided by: {}.</p>\n",
-                Broken(decided_by)
-            );
+            let class = words::plain(found.class.as_str());
+            put!(out, "<p>Decided by: {} <small>({class})</small></p>\n", Broken(decided_by));
         }
     }
     list(out, "Record", "ul", steps.record);
@@ -33,7 +30,10 @@ pub fn section(out: &mut String, subject: &Subject<'_>) {
 
 /// Who holds it, with what is left.
 fn glance(out: &mut String, row: &Row<'_>) {
-    let words = row.raised.iter().map(|s| words::signal(*s)).collect::<Vec<_>>();
+    // The worst one says all that a stale holder would add.
+    let says_more = row.raised.contains(&Signal::RenewalAfterLostLiveness);
+    let said = row.raised.iter().filter(|s| !(says_more && **s == Signal::HolderStale));
+    let words = said.map(|s| words::signal(*s)).collect::<Vec<_>>();
     let class = if words.is_empty() { "" } else { " class=\"down\"" };
     let words = match words.as_slice() {
         [] if row.fresh => "no signal is up".to_owned(),
