@@ -224,9 +224,12 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
         m.all("dlock_store_sentinels_disagree", &[]).is_empty()
             && w.sentinels.iter().all(|s| is_up(m, s, 0.0))
     });
-    exporter.never("the locks lost from sight", POLL * 5, |m| {
+    exporter.never("the locks lost", POLL * 5, |m| {
         // A poll that is late on a busy machine shows no lock at all.
         m.is("dlock_lock_held", &[("lock", "kept")], 0.0)
             || m.sum("dlock_store_failovers_total", &[]) > 1.0
+    });
+    exporter.wait_for("the locks in sight: dlock_lock_held", SOON, |m| {
+        m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
     });
 }
