@@ -90,6 +90,9 @@ fn mistakes_are_told(w: &World) {
     is_refused(other, &at, "missing", &["knows no master `lokcs`", "sentinel.master"]);
     let server = ExporterSetup::file(&config(&[w.servers[0].url()], "")).password();
     is_refused(server, &addr(&w.servers[0]), "protocol", &["this is no sentinel"]);
+    let yaml = format!("stores: {{ main: {{ url: '{}', username: dlock }} }}\n", urls[0]);
+    let plain = ExporterSetup::file(&yaml).password();
+    is_refused(plain, &at, "protocol", &["this is a sentinel", "`topology: sentinel`"]);
 }
 
 /// All that sentinels name is watched, each sentinel answers, and nothing was refused to the README's user.
