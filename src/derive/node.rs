@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::NodeClock;
+use crate::observe::client::{Client, ClientsRead, EVERY};
 use crate::observe::node::{FailReason, NodeFailed};
 use crate::observe::{Line, Mono, NodeFacts, Role, Span};
 
@@ -28,6 +29,8 @@ pub struct Node {
     pub has_other_databases: bool,
     /// Its replication offset, and when it stated it.
     pub offset: Option<(u64, Mono)>,
+    /// Who is connected to it, as it last said.
+    pub clients: Option<ClientsRead>,
     /// Its clock.
     pub clock: NodeClock,
     /// Run id changes.
@@ -75,6 +78,7 @@ impl Node {
             facts: None,
             has_other_databases: false,
             offset: None,
+            clients: None,
             clock: NodeClock::default(),
             restarts: 0,
             unsafe_until: None,
@@ -90,6 +94,12 @@ impl Node {
         self.role = role;
         self.heard = Some(span.done);
         self.connection.replace(connection).is_some_and(|before| before != connection)
+    }
+
+    /// Who is connected to it, if it said so lately.
+    pub fn clients_at(&self, now: Mono) -> Option<&[Client]> {
+        let read = self.clients.as_ref().filter(|r| now.since(r.span.done) <= EVERY * 3)?;
+        read.seen.as_deref().ok()
     }
 
     /// Takes a failed try.

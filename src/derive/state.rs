@@ -163,6 +163,13 @@ impl State {
                     s.failed(f);
                 }
             }
+            Observation::Clients(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store)
+                    && let Some(node) = s.nodes.get_mut(&r.node.addr)
+                {
+                    node.clients = Some(r.clone());
+                }
+            }
             Observation::Sentinels(say) => {
                 if let Some(s) = self.stores.get_mut(&say.store) {
                     s.sentinels_say(say);

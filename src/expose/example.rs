@@ -120,6 +120,8 @@ fn node(addr: &str, role: &'static str) -> NodeView {
             restart_unsafe: Some(false),
             evicted_keys: Some(0),
             expired_keys: Some(12),
+            clients: primary
+                .then(|| vec![("redis-py".into(), HOSTILE.into(), 3), ("".into(), "".into(), 2)]),
             connections_received: Some(99),
             rejected_connections: Some(0),
         }),

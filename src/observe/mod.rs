@@ -5,6 +5,7 @@
 //! outside become text that may be printed.
 
 pub mod cgroup;
+pub mod client;
 pub mod clock;
 pub mod companion;
 pub mod feed;
@@ -23,6 +24,7 @@ pub mod worker;
 use std::sync::Arc;
 
 pub use cgroup::CgroupRead;
+pub use client::ClientsRead;
 pub use clock::{ClockRead, HostClock};
 pub use feed::FeedRead;
 pub use jvm::JvmRead;
@@ -87,6 +89,8 @@ pub enum Observation {
     Node(Box<NodeFacts>),
     /// A node could not be reached or refused us.
     NodeFailed(node::NodeFailed),
+    /// What a node says of the connections of its clients.
+    Clients(ClientsRead),
     /// What the sentinels of a store say of its primary.
     Sentinels(SentinelsSay),
     /// A sweep over all keys of a node ended.

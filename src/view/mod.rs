@@ -2,6 +2,7 @@
 //! known or not judged" and is never printed. Made from [`crate::derive`]; knows no metric name and no format.
 
 mod build;
+mod clients;
 mod clock;
 mod coverage;
 mod event_coverage;

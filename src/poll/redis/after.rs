@@ -16,6 +16,7 @@ impl Session<'_> {
     pub(super) async fn end_sweep(&mut self) -> Result<(), End> {
         let Some(sweep) = self.sweep.take() else { return Ok(()) };
         let facts_begun = clock::mono();
+        self.is_polled = true;
         let server = self.read_facts().await?;
         let done = clock::mono();
         let span = Span { sent: sweep.begun, done };
@@ -53,9 +54,21 @@ impl Session<'_> {
         }
         let addr = self.task.node.addr.clone();
         self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
+        self.task.clients.connected = facts.connected_clients;
         let server = facts.time.zip(Some(facts.span.sent));
         self.task.send(Observation::Node(Box::new(facts))).await?;
         Ok(server)
+    }
+
+    /// When the node is asked for its clients: not before it was polled, which is when it says how many it has.
+    pub(super) fn clients_due(&self) -> Option<Mono> {
+        self.task.clients.due().filter(|_| self.is_polled)
+    }
+
+    pub(super) async fn list_clients(&mut self) -> Result<(), End> {
+        let NodeTask { clients, abilities, node, context, .. } = &mut *self.task;
+        let read = clients.read(&mut self.conn, abilities, node, &context.store.name).await?;
+        self.task.send(Observation::Clients(read)).await
     }
 
     pub(super) async fn read_beside(&mut self) -> Result<(), End> {

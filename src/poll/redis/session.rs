@@ -44,6 +44,8 @@ pub struct Session<'a> {
     next_sweep: Mono,
     /// The first sweep is not spread out.
     first: bool,
+    /// A sweep ended over this connection.
+    pub(super) is_polled: bool,
     /// Among the keys that are to be read now are some that changed.
     changed: bool,
 }
@@ -63,6 +65,7 @@ impl<'a> Session<'a> {
             sweep: None,
             next_sweep: clock::mono(),
             first: true,
+            is_polled: false,
             changed: false,
         }
     }
@@ -113,6 +116,9 @@ impl<'a> Session<'a> {
         }
         if self.scan_due().is_some_and(|due| due <= now) {
             return self.scan().await;
+        }
+        if self.clients_due().is_some_and(|due| due <= now) {
+            return self.list_clients().await;
         }
         self.wait(now).await
     }
@@ -249,7 +255,8 @@ impl<'a> Session<'a> {
     async fn wait(&mut self, now: Mono) -> Result<(), End> {
         let sweep = self.sweep.as_ref().map_or(self.next_sweep, Sweep::due);
         let timed = self.timed.keys().next().copied();
-        let due = [Some(sweep), timed, self.scan_due()].into_iter().flatten().min();
+        let due =
+            [Some(sweep), timed, self.scan_due(), self.clients_due()].into_iter().flatten().min();
         let pause = due.map_or(Duration::ZERO, |due| due.since(now));
         let NodeTask { requests, keys, .. } = &mut *self.task;
         let request = tokio::select! {

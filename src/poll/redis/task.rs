@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use super::ability::Abilities;
 use super::agenda::{Agenda, Patterns};
 use super::beside::Beside;
+use super::clients::ClientList;
 use super::context::Context;
 use super::failure::Failure;
 use super::keys::KeyList;
@@ -45,6 +46,7 @@ pub struct NodeTask {
     pub(super) parts: PartReader,
     pub(super) scan: Scan,
     pub(super) beside: Beside,
+    pub(super) clients: ClientList,
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
     pub(super) connections: u64,
@@ -70,6 +72,7 @@ impl NodeTask {
         let (keys, mut patterns) = (agenda.keys.subscribe(), agenda.patterns.subscribe());
         let begun = patterns.borrow_and_update().clone();
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
+        let clients = ClientList::new(context.store.clients);
         Self {
             context,
             node,
@@ -84,6 +87,7 @@ impl NodeTask {
             parts: PartReader::default(),
             scan,
             beside: Beside::default(),
+            clients,
             active: clock::mono(),
             connections: 0,
             awaits_link: false,
@@ -155,6 +159,7 @@ impl NodeTask {
         self.parts.retry_refused();
         self.beside.retry_refused(&mut self.sweeper);
         self.scan.retry();
+        self.clients.retry();
     }
 
     /// Doubles from one attempt to the next; never longer than an interval, except where each attempt is a failed
