@@ -9,6 +9,7 @@ mod support;
 
 mod alert_rules;
 mod chains;
+mod clients;
 mod clock_bounds;
 mod clock_failures;
 mod clock_step;

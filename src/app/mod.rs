@@ -11,5 +11,6 @@ mod reload;
 mod snapshots;
 mod sources;
 mod start;
+mod walker;
 
 pub use start::{Failure, run};

@@ -7,8 +7,15 @@ use std::time::Duration;
 use super::node::NodeRef;
 use super::time::Span;
 
-/// Time between two reads of who is connected, of a server's list and of this host's sockets.
+/// Longest time between two reads of who is connected, of a server's list and of this host's sockets.
 pub const EVERY: Duration = Duration::from_secs(10);
+/// Shortest.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// Time between two such reads: with every fifth poll, and neither rarely nor all the time.
+pub fn cadence(poll: Duration) -> Duration {
+    (poll * 5).clamp(LEAST, EVERY)
+}
 
 /// One read of a node's list of clients.
 #[derive(Clone, Debug)]

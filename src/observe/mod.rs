@@ -15,6 +15,7 @@ pub mod lock;
 pub mod node;
 pub mod poll;
 pub mod sentinel;
+pub mod socket;
 pub mod source;
 pub mod stall;
 pub mod time;
@@ -31,6 +32,7 @@ pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
 pub use node::{Line, NodeFacts, NodeRef, Role};
 pub use sentinel::SentinelsSay;
+pub use socket::SocketsRead;
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
@@ -91,6 +93,8 @@ pub enum Observation {
     NodeFailed(node::NodeFailed),
     /// What a node says of the connections of its clients.
     Clients(ClientsRead),
+    /// Whose the connected sockets of this host are.
+    Sockets(SocketsRead),
     /// What the sentinels of a store say of its primary.
     Sentinels(SentinelsSay),
     /// A sweep over all keys of a node ended.

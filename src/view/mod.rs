@@ -21,6 +21,7 @@ mod worker;
 use std::sync::Arc;
 
 pub use build::Instant;
+pub use clients::{ByLibrary, ClientView, ClientsView, RenewalView};
 pub use clock::ClockView;
 pub use coverage::BLIND;
 pub use group::{GroupCounts, GroupView};
@@ -34,6 +35,7 @@ pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
 pub use crate::derive::quorum::Votes;
+pub use crate::derive::renewers::Fit;
 pub use crate::derive::{
     Aspect, BlindReason, ClockStatus, ContentionKind, DivergenceKind, Evidence, LeaseSource,
     Liveness, LivenessSource, Signal, StallSource,
@@ -210,6 +212,14 @@ pub struct LockView {
     pub hints: Vec<(Aspect, Hint)>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
+    /// Who is connected to its primary; shared by all locks of it.
+    pub clients: Option<Arc<ClientsView>>,
+    /// The reads between which its lease was last written.
+    pub last_write: Option<(Mono, Mono)>,
+    /// Whether another process renews it than the one that works.
+    pub renewer_separate: Option<bool>,
+    /// What its last renewals told of that, the newest first.
+    pub renewals: Vec<RenewalView>,
     /// What sources tell of it.
     pub told: ToldView,
     /// The `owner_json` that finds nothing in its value, which is JSON.

@@ -1,5 +1,6 @@
 //! The JSON documents of the API; `api.md` describes them field by field. Never a raw owner token: the view has none.
 
+mod clients;
 mod clock;
 mod group;
 mod holder;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub use self::group::{MOST, OneGroup, PAGE, one_group};
 
+use self::clients::{Client, Renewer, describe_clients, describe_renewer};
 use self::clock::{Clock, NodeClock, Steps};
 use self::group::{Group, describe_groups};
 use self::lock::{Lock, describe};
@@ -38,6 +40,10 @@ pub struct OneLock<'a> {
     generation: u64,
     taken: f64,
     lock: Lock<'a>,
+    clients: Option<Vec<Client<'a>>>,
+    clients_beyond: Option<u64>,
+    clients_age_seconds: Option<f64>,
+    renewer: Option<Renewer<'a>>,
 }
 
 /// `/api/v1/workers`.
@@ -89,9 +95,14 @@ pub fn document(view: &View) -> Document<'_> {
 pub fn one<'a>(view: &'a View, store: &str, lock: &str) -> Option<OneLock<'a>> {
     let store = view.stores.iter().find(|s| &*s.name == store)?;
     let lock = store.locks.iter().find(|l| &*l.name == lock)?;
+    let clients = describe_clients(lock);
     Some(OneLock {
         generation: view.generation,
         taken: view.taken_wall,
+        clients_age_seconds: lock.clients.as_ref().map(|c| c.age_seconds),
+        clients_beyond: lock.clients.as_ref().map(|c| c.beyond),
+        clients,
+        renewer: describe_renewer(lock),
         lock: describe(store, lock, &Roster::of(view)),
     })
 }

@@ -126,6 +126,10 @@ fn lock() -> impl Strategy<Value = LockView> {
             coverage_lost,
             beat_age_seconds: n[12],
             told: ToldView::default(),
+            clients: None,
+            last_write: None,
+            renewer_separate: n[0].map(|n| n > 1.0),
+            renewals: Vec::new(),
             missed_pointer: None,
             transitions: Vec::new(),
         }

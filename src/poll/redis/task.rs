@@ -72,7 +72,7 @@ impl NodeTask {
         let (keys, mut patterns) = (agenda.keys.subscribe(), agenda.patterns.subscribe());
         let begun = patterns.borrow_and_update().clone();
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
-        let clients = ClientList::new(context.store.clients);
+        let clients = ClientList::new(context.store.clients, context.settings.poll_interval);
         Self {
             context,
             node,

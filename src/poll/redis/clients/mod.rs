@@ -4,6 +4,7 @@
 mod parse;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::warn;
 
@@ -14,7 +15,7 @@ use super::failure::{Failure, is_noperm, is_not_ready};
 use super::pack;
 use crate::clock;
 use crate::config::Clients;
-use crate::observe::client::{Client, ClientsRead, EVERY, NoClients};
+use crate::observe::client::{Client, ClientsRead, NoClients, cadence};
 use crate::observe::{Mono, NodeRef, Span};
 
 /// Connections of a server that is still asked: 1.5 MB of reply, some 4 ms of the server's time.
@@ -26,6 +27,7 @@ const COMMAND: &str = "client|list";
 #[derive(Debug)]
 pub struct ClientList {
     next: Option<Mono>,
+    cadence: Duration,
     /// How many clients the node has, by its last facts.
     pub(super) connected: Option<u64>,
     /// It was said that there are too many.
@@ -36,9 +38,9 @@ pub struct ClientList {
 
 impl ClientList {
     /// Nothing was asked yet.
-    pub fn new(clients: Clients) -> Self {
+    pub fn new(clients: Clients, poll: Duration) -> Self {
         let next = (clients != Clients::Off).then(clock::mono);
-        Self { next, connected: None, is_told: false, is_asking: false }
+        Self { next, cadence: cadence(poll), connected: None, is_told: false, is_asking: false }
     }
 
     /// When the node is to be asked; `None` if it is not.
@@ -60,7 +62,7 @@ impl ClientList {
         store: &str,
     ) -> Result<ClientsRead, Failure> {
         let now = clock::mono();
-        self.next = Some(now.plus(EVERY));
+        self.next = Some(now.plus(self.cadence));
         let mut span = Span { sent: now, done: now };
         let seen = match self.connected {
             None => Err(NoClients::Uncounted),

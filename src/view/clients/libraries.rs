@@ -16,7 +16,7 @@ pub type ByLibrary = Vec<(Arc<str>, Arc<str>, u64)>;
 
 /// The connections of a node by library, the most first of those beyond the bound left to themselves; `None` without a list
 /// that is recent.
-pub(super) fn by_library(node: &Node, now: Mono) -> Option<ByLibrary> {
+pub fn by_library(node: &Node, now: Mono) -> Option<ByLibrary> {
     let clients = node.clients_at(now)?;
     let mut counts: BTreeMap<(&Arc<str>, &Arc<str>), u64> = BTreeMap::new();
     for client in clients {
