@@ -1,6 +1,7 @@
 //! A view with everything that a view can have: two stores, one of them not fresh, replicas, locks of every tier and
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
+mod clients;
 mod group;
 mod host;
 mod told;
@@ -225,26 +226,10 @@ fn orders_lock() -> LockView {
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         hints: Vec::new(),
         beat_age_seconds: Some(43.0),
-        clients: Some(std::sync::Arc::new(ClientsView {
-            age_seconds: 3.0,
-            list: vec![
-                ClientView::example(4711, "python3", "orders"),
-                ClientView {
-                    worker: None,
-                    liveness: None,
-                    ..ClientView::example(4712, HOSTILE, HOSTILE)
-                },
-            ],
-            beyond: 2,
-        })),
+        clients: Some(clients::of_main()),
         last_write: None,
         renewer_separate: Some(true),
-        renewals: vec![RenewalView {
-            age_seconds: 8.5,
-            own: Fit::Excluded,
-            others: vec![(4712, Some("python3".into()), Fit::Match)],
-            elsewhere: Fit::Excluded,
-        }],
+        renewals: vec![clients::renewal()],
         told: told::of_others(),
         missed_pointer: None,
         transitions: vec![TransitionView {
