@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::clock::NodeClock;
 use super::connections::Connections;
+use super::slowlog::NodeSlowlog;
 use crate::observe::client::{Client, ClientsRead, EVERY};
 use crate::observe::node::{FailReason, NodeFailed};
 use crate::observe::{Line, Mono, NodeFacts, Role, SocketsRead, Span};
@@ -49,6 +50,8 @@ pub struct Node {
     pub confirmations: (u64, u64),
     /// Seconds in which an event feed there heard nothing; `None` where there never was one.
     pub event_gap: Option<f64>,
+    /// Its slow log.
+    pub slowlog: NodeSlowlog,
     /// When it last answered or failed; `None` for one of an earlier config that nobody spoke of since.
     pub heard: Option<Mono>,
 }
@@ -95,6 +98,7 @@ impl Node {
             unsafe_until: None,
             confirmations: (0, 0),
             event_gap: None,
+            slowlog: NodeSlowlog::default(),
             heard: None,
         }
     }

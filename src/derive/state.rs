@@ -2,6 +2,7 @@
 
 mod clients;
 mod empty;
+mod falls;
 mod looks;
 mod sources;
 
@@ -54,6 +55,7 @@ pub struct State {
     /// Whose the sockets of this host are.
     pub sockets: HostSockets,
     empty: empty::Told,
+    falls: falls::Falls,
     retired: Mono,
 }
 
@@ -78,6 +80,7 @@ impl State {
             resources: Resources::default(),
             sockets: HostSockets::default(),
             empty: empty::Told::default(),
+            falls: falls::Falls::default(),
             retired: at,
         }
     }
@@ -181,6 +184,7 @@ impl State {
                     self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
                     if is_primary {
                         self.clocks.strays.swept(s, &self.rules, d.span.done, fx);
+                        self.settle_falls(d.node.store, d, fx);
                     }
                 }
                 self.retire(d.span.done, fx);
@@ -219,6 +223,11 @@ impl State {
             Observation::Owners(r) => {
                 if let Some(s) = self.stores.get_mut(&r.store) {
                     s.owners.learn(r);
+                }
+            }
+            Observation::Slowlog(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.slowlog(r, fx);
                 }
             }
             Observation::Source(r) => self.source(r, fx),

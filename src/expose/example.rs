@@ -2,6 +2,7 @@
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
 mod clients;
+mod contention;
 mod group;
 mod host;
 mod told;
@@ -130,6 +131,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         restarts: 0,
         confirmations: replica.then_some((5, 1)),
         event_gap_seconds: primary.then_some(0.25),
+        slowlog: Some(SlowlogView { lost: None, entries: Some(3), cut: 1, missed: 0 }),
         clock_steps: (1, 0),
         clock_step_seconds: Some(3.5),
     }
@@ -231,7 +233,19 @@ fn orders_lock() -> LockView {
         renewer_separate: Some(true),
         renewals: vec![clients::renewal()],
         told: told::of_others(),
+        contention: contention::of_orders(),
         missed_pointer: None,
+        slow_commands: vec![SlowCommandView {
+            addr: "10.0.0.5:6379".into(),
+            timestamp: 1_789_999_907.0,
+            command: "SET".into(),
+            duration_seconds: 0.25,
+            client_address: Some("10.0.0.7:40312".into()),
+            client_name: Some("orders-1".into()),
+            touches: "key",
+            truncated: false,
+            owner_fingerprint: Some("0123456789ab".into()),
+        }],
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

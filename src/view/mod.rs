@@ -4,6 +4,7 @@
 mod build;
 mod clients;
 mod clock;
+mod contention;
 mod coverage;
 mod event_coverage;
 mod group;
@@ -16,13 +17,16 @@ mod list;
 mod lock;
 mod node;
 mod resources;
+mod slowlog;
 mod worker;
 
 use std::sync::Arc;
 
+pub use crate::derive::lock::proof::Basis;
 pub use build::Instant;
 pub use clients::{ByLibrary, ClientView, ClientsView, RenewalView};
 pub use clock::ClockView;
+pub use contention::{ContentionView, PartyView};
 pub use coverage::BLIND;
 pub use group::{GroupCounts, GroupView};
 pub use hint::{Hint, Namer, Reuse};
@@ -31,6 +35,7 @@ pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use node::{NodeFactsView, NodeView};
 pub use resources::{EffectsView, FencingView, ToldView};
+pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
@@ -222,8 +227,12 @@ pub struct LockView {
     pub renewals: Vec<RenewalView>,
     /// What sources tell of it.
     pub told: ToldView,
+    /// The last proofs that two owners had it at once, and hints at it, oldest first, bounded.
+    pub contention: Vec<ContentionView>,
     /// The `owner_json` that finds nothing in its value, which is JSON.
     pub missed_pointer: Option<Arc<str>>,
+    /// The last slow commands on its key, oldest first, bounded.
+    pub slow_commands: Vec<SlowCommandView>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Instant;
 use super::clients::{ByLibrary, by_library};
+use super::slowlog::SlowlogView;
+use super::{Instant, slowlog};
 use crate::derive::State;
 use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
@@ -33,6 +34,8 @@ pub struct NodeView {
     pub confirmations: Option<(u64, u64)>,
     /// Seconds in which an event feed there heard nothing; `None` where there never was one.
     pub event_gap_seconds: Option<f64>,
+    /// Its slow log; `None` where that was not looked at.
+    pub slowlog: Option<SlowlogView>,
     /// Server clock steps seen: forward, backward.
     pub clock_steps: (u64, u64),
     /// The last step in seconds.
@@ -104,6 +107,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
         restarts: node.restarts,
         confirmations: is_replica.then_some(node.confirmations),
         event_gap_seconds: node.event_gap,
+        slowlog: slowlog::of_node(node),
         clock_steps: (node.clock.forward, node.clock.backward),
         clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),
         facts: facts.map(|f| {

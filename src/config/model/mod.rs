@@ -23,7 +23,9 @@ pub use lock::{
 };
 pub use sentinel::Sentinels;
 pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
-pub use store::{Clients, Events, Password, RedisAddr, RedisUrl, Store, TlsFiles, Topology};
+pub use store::{
+    Clients, Events, Password, RedisAddr, RedisUrl, Slowlog, Store, TlsFiles, Topology,
+};
 pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 
 /// Everything that is configured.
@@ -31,6 +33,8 @@ pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 pub struct Config {
     /// Time between two polls of a target.
     pub poll_interval: Duration,
+    /// Time between two reads of a lock that an event feed proves unchanged.
+    pub sweep_interval: Duration,
     /// Time between two samples of the stalls of workers' processes.
     pub stall_poll: Duration,
     /// How far back the worst stall is looked for.

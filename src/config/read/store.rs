@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
-use super::super::model::{Clients, Events, RedisUrl, Store, Topology};
+use super::super::model::{Clients, Events, RedisUrl, Slowlog, Store, Topology};
 use super::super::redis_url;
 use super::super::unknown::variable;
 use super::clock::{self, Clocks};
@@ -93,6 +93,7 @@ pub(super) fn read(
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
         events: events(at),
         clients: clients(at),
+        slowlog: slowlog(at),
         owner_index: index,
         topology: topology?,
         further_urls: further_urls?,
@@ -117,6 +118,14 @@ fn clients(at: &Cursor<'_>) -> Clients {
         Some("on") => Clients::On,
         Some("off") => Clients::Off,
         _ => Clients::Auto,
+    }
+}
+
+fn slowlog(at: &Cursor<'_>) -> Slowlog {
+    match at.one_of("slowlog") {
+        Some("on") => Slowlog::On,
+        Some("off") => Slowlog::Off,
+        _ => Slowlog::Auto,
     }
 }
 
@@ -173,7 +182,7 @@ fn urls(at: &Cursor<'_>, topology: Option<&str>) -> Option<(RedisUrl, Vec<RedisU
     for item in items {
         match parse(item.text) {
             Err((reason, fix)) => item.wrong(reason, fix),
-            Ok(url) if urls.iter().any(|u| u.addr == url.addr) => {
+            Ok(url) if urls.iter().any(|u| u.addr.is_same(&url.addr)) => {
                 item.wrong("is listed twice", "remove one of the two");
             }
             Ok(url) if urls.first().is_some_and(|u| (u.tls, u.db) != (url.tls, url.db)) => {

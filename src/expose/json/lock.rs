@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::contention::{Contention, describe_contention};
 use super::holder::{Holder, describe_holders};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
+use super::slow::{SlowCommand, describe_slow};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
 use crate::expose::standing;
@@ -42,6 +44,8 @@ pub(super) struct Lock<'a> {
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
     counts: Counts,
+    slow_commands: Vec<SlowCommand<'a>>,
+    contention: Vec<Contention<'a>>,
     transitions: Vec<Transition<'a>>,
 }
 
@@ -161,6 +165,8 @@ pub(super) fn describe<'a>(
         },
         fencing: describe_fencing(&lock.told, fresh),
         effects: describe_effects(&lock.told),
+        slow_commands: describe_slow(lock),
+        contention: describe_contention(lock),
         transitions: lock
             .transitions
             .iter()

@@ -2,11 +2,13 @@
 
 mod clients;
 mod clock;
+mod contention;
 mod group;
 mod holder;
 mod host;
 mod lock;
 mod resources;
+mod slow;
 mod store;
 mod worker;
 

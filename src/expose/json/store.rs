@@ -44,6 +44,15 @@ struct Node<'a> {
     failure: Option<Failure<'a>>,
     role: Option<&'static str>,
     version: Option<&'a str>,
+    slow_log: Option<SlowLog>,
+}
+
+#[derive(Debug, Serialize)]
+struct SlowLog {
+    lost: Option<&'static str>,
+    lock_entries: Option<u64>,
+    cut_entries: u64,
+    missed_entries: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -94,5 +103,11 @@ fn describe_node(node: &NodeView) -> Node<'_> {
         }),
         role: facts.map(|f| f.role),
         version: facts.map(|f| &*f.version),
+        slow_log: node.slowlog.as_ref().map(|log| SlowLog {
+            lost: log.lost.map(|reason| reason.as_str()),
+            lock_entries: log.entries,
+            cut_entries: log.cut,
+            missed_entries: log.missed,
+        }),
     }
 }

@@ -130,7 +130,9 @@ fn lock() -> impl Strategy<Value = LockView> {
             last_write: None,
             renewer_separate: n[0].map(|n| n > 1.0),
             renewals: Vec::new(),
+            contention: Vec::new(),
             missed_pointer: None,
+            slow_commands: Vec::new(),
             transitions: Vec::new(),
         }
     })

@@ -82,6 +82,10 @@ pub struct Link {
     pub hears: bool,
     /// How it asks whether the server still sends them all.
     pub asks: Asks,
+    /// What was refused and it does without.
+    pub refused: Option<&'static str>,
+    /// The server's run id, where broadcasts are asked for and it tells.
+    pub run_id: Option<String>,
     /// What was answered over another connection.
     beside: Option<Told>,
 }
@@ -105,7 +109,9 @@ impl Link {
             (Events::Yes, None) => (true, false),
             (_, Some(on)) => on,
         };
+        let mut run_id = None;
         if tracks {
+            run_id = server(&mut conn).await?;
             track(&mut conn, abilities, &plan.prefixes).await?;
         } else if !hears {
             return Err(flags::off(events, is_on));
@@ -123,16 +129,28 @@ impl Link {
         let mut frames = Frames::default();
         frames.room().extend_from_slice(&came);
         let (limit, space) = (store.response_timeout, plan.space.clone());
-        let beside = None;
-        let mut link =
-            Self { stream, frames, limit, space, tracks, hears_all, hears, asks, beside };
+        let (refused, beside) = (None, None);
+        let mut link = Self {
+            stream,
+            frames,
+            limit,
+            space,
+            tracks,
+            hears_all,
+            hears,
+            asks,
+            refused,
+            run_id,
+            beside,
+        };
         link.subscribe(&[("SUBSCRIBE", &[CHANNEL.as_bytes().to_vec()])], "subscribe").await?;
         if hears {
             let all = [("SUBSCRIBE", plan.channels.as_slice()), ("PSUBSCRIBE", &plan.patterns)];
             match link.subscribe(&all, "psubscribe").await {
                 // The rest is as good without.
-                Err(Shut::Off { detail, .. }) if tracks => {
+                Err(Shut::Off { why, command, detail, .. }) if tracks => {
                     (link.hears, link.hears_all, link.asks) = (false, false, Asks::No);
+                    link.refused = (why == Why::Permission).then_some(command);
                     info!(store = %store.name, "no keyspace events: {detail}");
                 }
                 done => done?,
@@ -210,6 +228,19 @@ impl Link {
             Err(_) => Err(Failure::timeout("sending a request", self.limit, "response_timeout")),
         }
     }
+}
+
+/// The run id of the server, if it tells.
+async fn server(conn: &mut Conn) -> Result<Option<String>, Failure> {
+    conn.call(&[b"INFO", b"server"]).await?;
+    Ok(match conn.walk(0).next() {
+        Some(Item::Bulk(text) | Item::Simple(text) | Item::Other(text)) => {
+            String::from_utf8_lossy(text)
+                .lines()
+                .find_map(|l| Some(l.strip_prefix("run_id:")?.to_owned()))
+        }
+        _ => None,
+    })
 }
 
 /// Asks for broadcasts.

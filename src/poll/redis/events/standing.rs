@@ -35,6 +35,7 @@ impl Feed {
             at,
             standing,
             is_asked: self.context.store.events != Events::Auto,
+            is_unsure: self.is_unsure,
             gap: self.gap.take(at),
         };
         self.context.out.send(Observation::Feed(read)).await.ok()
@@ -122,5 +123,24 @@ impl Feed {
                 () = tokio::time::sleep(wait) => {}
             }
         }
+    }
+
+    /// Why a feed that nobody asked for is left off there.
+    pub(super) fn is_costly(&self) -> Option<&'static str> {
+        if self.context.store.events != Events::Auto {
+            return None;
+        }
+        if self.plan.prefixes.iter().any(Vec::is_empty) {
+            return Some("a pattern begins with a wildcard, so that all keys had to be told of");
+        }
+        let link = self.link();
+        let may_evict = link.primary.is_some() && link.evicts != Some(false);
+        may_evict.then_some("the server may evict keys, and a feed takes memory there")
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.silence.end();
     }
 }

@@ -51,6 +51,15 @@ impl Server {
         self.child = launch(&self.dir, self.port, &self.args);
     }
 
+    /// An empty one on the same port.
+    pub fn replace(&mut self, args: &[&str]) {
+        self.kill();
+        // A replica keeps what its primary sent it.
+        let _ = std::fs::remove_file(self.dir.path().join("dump.rdb"));
+        self.args = args.iter().map(|a| a.to_string()).collect();
+        self.restart();
+    }
+
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -166,7 +175,9 @@ impl Watch {
 
     pub fn with(store: Store, poll_interval: Duration, retain: Duration) -> Self {
         let (out, observations) = mpsc::channel(1024);
-        let handle = spawn(Arc::new(store), ID, Settings { poll_interval, retain }, out);
+        let sweep_interval = Duration::from_secs(300);
+        let settings = Settings { poll_interval, sweep_interval, retain };
+        let handle = spawn(Arc::new(store), ID, settings, out);
         Self { handle, observations, keys: Vec::new(), last_failure: String::new() }
     }
 
