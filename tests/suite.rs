@@ -10,6 +10,7 @@ mod support;
 mod alert_rules;
 mod browser;
 mod chains;
+mod clients;
 mod clock_bounds;
 mod clock_failures;
 mod clock_step;
