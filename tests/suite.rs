@@ -37,6 +37,7 @@ mod hidden;
 mod hostile;
 mod hostile_locks;
 mod hostile_servers;
+mod idle;
 mod inhibition;
 mod jvm;
 mod layering;

@@ -118,7 +118,9 @@ impl Store {
         let node = self.node(&batch.node);
         let reconnected = node.answered(batch.connection, batch.role, batch.span);
         node.clock.observe(batch.time, batch.span);
-        node.offset = batch.offset.map(|offset| (offset, batch.span.done)).or(node.offset);
+        let offset = batch.offset.map(|offset| (offset, batch.span.done));
+        let is_newer = |(_, at): (u64, Mono)| node.offset.is_none_or(|(_, last)| at >= last);
+        node.offset = offset.filter(|o| is_newer(*o)).or(node.offset);
         self.follow_primary(&batch.node, batch.role, reconnected, fx);
         if batch.role == Role::Master && self.nodes.len() > 1 {
             self.note_owners(batch);

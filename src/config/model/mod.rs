@@ -31,6 +31,8 @@ pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 pub struct Config {
     /// Time between two polls of a target.
     pub poll_interval: Duration,
+    /// Time between two reads of a lock that an event feed proves unchanged.
+    pub sweep_interval: Duration,
     /// Time between two samples of the stalls of workers' processes.
     pub stall_poll: Duration,
     /// How far back the worst stall is looked for.

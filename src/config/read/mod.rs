@@ -66,6 +66,7 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     }
     let config = Config {
         poll_interval: top.duration("poll_interval").unwrap_or(Duration::from_secs(2)),
+        sweep_interval: top.duration("sweep_interval").unwrap_or(Duration::from_secs(300)),
         stall_poll: top.duration("stall_poll").unwrap_or(Duration::from_millis(500)),
         stall_window: top.duration("stall_window").unwrap_or(Duration::from_secs(3600)),
         retain: top.duration("retain").unwrap_or(Duration::from_secs(3600)),

@@ -74,6 +74,7 @@ pub(in crate::config) static TOP: Section = Section {
     title: "Top level",
     keys: &[
         key("poll_interval", Duration("50ms", "1h"), "2s"),
+        key("sweep_interval", Duration("50ms", "1d"), "5m"),
         key("stall_poll", Duration("50ms", "1m"), "500ms"),
         key("stall_window", Duration("1m", "7d"), "1h"),
         key("retain", Duration("1s", "30d"), "1h"),
@@ -84,7 +85,7 @@ pub(in crate::config) static TOP: Section = Section {
         key("clocks", Map(&CLOCK), ""),
         key("local_clock", Text, "the only one that is here"),
     ],
-    later: &["sweep_interval", "evidence"],
+    later: &["evidence"],
 };
 
 pub(in crate::config) static STORE: Section = Section {

@@ -16,7 +16,10 @@ impl Session<'_> {
     pub(super) async fn end_sweep(&mut self) -> Result<(), End> {
         let Some(sweep) = self.sweep.take() else { return Ok(()) };
         let facts_begun = clock::mono();
-        let server = self.read_facts().await?;
+        let server = match sweep.server {
+            Some(server) => Some(server),
+            None => self.read_facts().await?,
+        };
         let done = clock::mono();
         let span = Span { sent: sweep.begun, done };
         let busy = sweep.busy + done.since(facts_begun);
@@ -46,6 +49,7 @@ impl Session<'_> {
         self.facts_wanted = false;
         let facts = self.reader.next(&mut self.conn, &mut self.task.abilities).await?;
         self.task.sweeper.speak(Dialect::of(&self.task.abilities));
+        self.task.sweeper.note_facts(&facts);
         if self.task.sweeper.is_shut_out && facts.role == Role::Master {
             let detail =
                 "the replica has become the primary, where reads need no right of their own";

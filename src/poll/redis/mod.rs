@@ -59,6 +59,7 @@ mod role;
 mod scan;
 mod sentinel;
 mod session;
+mod silence;
 mod slot;
 mod slots;
 mod store;
@@ -67,6 +68,7 @@ mod supervisor;
 mod sweep;
 mod task;
 mod typing;
+mod unchanged;
 
 pub use context::Settings;
 pub use parts::{PartRequest, PartValue, PartsFailed, PartsReply};

@@ -18,6 +18,7 @@ use super::keys::KeyList;
 use super::messages::{End, Report, Request};
 use super::parts::PartReader;
 use super::scan::Scan;
+use super::silence::Silence;
 use super::sweep::Sweeper;
 use crate::clock;
 use crate::config::RedisAddr;
@@ -44,6 +45,9 @@ pub struct NodeTask {
     pub(super) abilities: Abilities,
     pub(super) parts: PartReader,
     pub(super) scan: Scan,
+    /// What the line's event feed proves, and that there is news of it.
+    pub(super) silence: Arc<Silence>,
+    pub(super) proofs: watch::Receiver<()>,
     pub(super) beside: Beside,
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
@@ -70,6 +74,8 @@ impl NodeTask {
         let (keys, mut patterns) = (agenda.keys.subscribe(), agenda.patterns.subscribe());
         let begun = patterns.borrow_and_update().clone();
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
+        let silence = context.silence(node.line);
+        let proofs = silence.watch();
         Self {
             context,
             node,
@@ -83,6 +89,8 @@ impl NodeTask {
             abilities: Abilities::default(),
             parts: PartReader::default(),
             scan,
+            silence,
+            proofs,
             beside: Beside::default(),
             active: clock::mono(),
             connections: 0,
