@@ -11,7 +11,7 @@ use super::share::is_shared;
 use super::{Lock, Phase, ReadContext, rival::Rival};
 use crate::derive::ends::{After, Cut, PendingEnd};
 use crate::derive::sight::Sight;
-use crate::derive::tenure::Tenure;
+use crate::derive::tenure::{Seen, Tenure};
 use crate::derive::wanted::Effects;
 use crate::derive::words::{ContentionKind, Evidence, Signal};
 use crate::observe::{Expiry, Mono, Owner, Token};
@@ -32,6 +32,8 @@ pub struct Claim {
     pub acquired_after: Option<u64>,
     /// It was seen in two reads.
     pub is_seen_twice: bool,
+    /// It was seen before the last count of emptied databases that shows no more of them: it was there before the flush.
+    pub is_seen_before_flush: bool,
     /// Another owner was seen before `until`.
     pub is_succeeded: bool,
     /// The worker that something named as the holder.
@@ -40,13 +42,13 @@ pub struct Claim {
 
 impl Claim {
     /// Of a tenure that ended; `lease` is its L in microseconds.
-    pub(super) fn of(tenure: &Tenure, lease: Option<i64>, is_cut: bool, gone: Mono) -> Self {
+    pub(super) fn of(tenure: &Tenure, lease: Option<i64>, is_cut: bool, gone: &Seen) -> Self {
         let left = |e: crate::observe::ServerTime| {
             let left = e.micros_since(tenure.last.time).max(0).unsigned_abs();
             tenure.last.span.sent.plus(Duration::from_micros(left))
         };
         let until = match (tenure.expiry, lease) {
-            (Expiry::Never, _) => Some(gone.plus(ENDLESS)),
+            (Expiry::Never, _) => Some(gone.span.done.plus(ENDLESS)),
             (Expiry::At(_), Some(l)) if is_cut => {
                 let made = tenure.write.made_at(Some(l));
                 Some(made.plus(Duration::from_micros(l.max(0).unsigned_abs())))
@@ -54,10 +56,14 @@ impl Claim {
             (Expiry::At(_), None) if is_cut => None,
             (Expiry::At(e), _) => Some(left(e)),
         };
+        // Of what the end is measured against, the youngest.
+        let is_same = gone.marks.flushes == tenure.last.marks.flushes;
+        let counted = if is_same { gone.marks.counted_at } else { tenure.last.marks.counted_at };
         Self {
             until: until.filter(|_| !tenure.shortened),
             acquired_after: tenure.acquired_after,
             is_seen_twice: tenure.first.span.done < tenure.last.span.done,
+            is_seen_before_flush: counted.is_some_and(|at| at >= tenure.first.span.done),
             is_succeeded: false,
             worker: tenure.seat.named.clone(),
         }
@@ -73,7 +79,9 @@ fn is_back(lost: (&Token, Option<&Arc<str>>), now: (&Token, Option<&Arc<str>>)) 
 pub fn was_taken(claim: &Claim, evidence: Evidence, cut: Cut) -> bool {
     (claim.is_seen_twice || evidence == Evidence::Overwritten)
         && match evidence {
-            Evidence::Flushed | Evidence::Evicted | Evidence::ClockStep => true,
+            // One that took it after the flush may have let go.
+            Evidence::Flushed => claim.is_seen_before_flush,
+            Evidence::Evicted | Evidence::ClockStep => true,
             // The proof lies between two reads, each of which shows another owner.
             Evidence::Overwritten => true,
             // The new primary has all up to there: an acquire that it knew of was let go of by its owner, or overwritten.

@@ -175,7 +175,7 @@ impl Lock {
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
-        let claim = Claim::of(&tenure, lease, is_cut, c.seen.span.done);
+        let claim = Claim::of(&tenure, lease, is_cut, &c.seen);
         self.pending.push(PendingEnd {
             losses: self.servers.as_mut().map(|s| s.take_ended()),
             claim,

@@ -4,7 +4,14 @@ use super::*;
 
 fn claim(acquired_after: Option<u64>) -> Claim {
     let until = Some(Mono(1));
-    Claim { until, acquired_after, is_seen_twice: true, is_succeeded: false, worker: None }
+    Claim {
+        until,
+        acquired_after,
+        is_seen_twice: true,
+        is_seen_before_flush: true,
+        is_succeeded: false,
+        worker: None,
+    }
 }
 
 #[test]
@@ -28,6 +35,8 @@ fn what_takes_a_lock_from_its_owner() {
     }
     let once = Claim { is_seen_twice: false, ..claim(Some(188)) };
     assert!(!was_taken(&once, Evidence::Flushed, Cut::All));
+    let after_it = Claim { is_seen_before_flush: false, ..claim(Some(188)) };
+    assert!(!was_taken(&after_it, Evidence::Flushed, Cut::All));
 }
 
 #[test]
