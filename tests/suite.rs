@@ -37,7 +37,7 @@ mod hidden;
 mod hostile;
 mod hostile_locks;
 mod hostile_servers;
-mod idle;
+
 mod inhibition;
 mod jvm;
 mod layering;
@@ -65,4 +65,5 @@ mod stall_cost;
 mod stalls;
 mod tls;
 mod uml;
+mod unchanged;
 mod watching;

@@ -13,6 +13,7 @@ mod clock_views;
 mod clocks;
 mod crowd;
 mod cut;
+mod emptied;
 mod ends;
 mod events;
 mod facts;
