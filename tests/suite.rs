@@ -41,7 +41,7 @@ mod hidden;
 mod hostile;
 mod hostile_locks;
 mod hostile_servers;
-mod idle;
+
 mod inhibition;
 mod jvm;
 mod layering;
@@ -70,4 +70,5 @@ mod stall_cost;
 mod stalls;
 mod tls;
 mod uml;
+mod unchanged;
 mod watching;

@@ -194,6 +194,11 @@ impl State {
                     s.feed(r);
                 }
             }
+            Observation::Emptied(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.emptied(r);
+                }
+            }
             Observation::Heard(r) => {
                 if let Some(s) = self.stores.get_mut(&r.node.store) {
                     s.hear(r, fx);

@@ -102,6 +102,8 @@ pub enum Observation {
     SweepDone(node::SweepDone),
     /// How a store's event feed stands.
     Feed(FeedRead),
+    /// A store's event feed told that any key may have changed.
+    Emptied(feed::Emptied),
     /// What a store's event feed heard.
     Heard(Box<feed::Heard>),
     /// A poll of a target ended; tells about the exporter, not about locks.
