@@ -82,3 +82,10 @@ pub fn first_steps(store: &StoreView, lock: &LockView) -> Option<&'static Steps>
         None => standing::raised(store, lock).next().map(|_| &OTHER),
     }
 }
+
+/// The same where a signal rose that may be down again.
+pub fn steps_after(store: &StoreView, lock: &LockView, rose: Signal) -> &'static Steps {
+    let now = found(store, lock).and_then(|all| all.first().map(|f| f.class));
+    let then = Class::ALL.into_iter().find(|class| class.signal() == rose);
+    now.into_iter().chain(then).min().map_or(&OTHER, steps)
+}

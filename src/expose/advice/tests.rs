@@ -44,6 +44,17 @@ fn the_classes_are_those_of_the_signals_and_the_worst_leads() {
 }
 
 #[test]
+fn a_signal_that_fell_again_still_has_its_steps() {
+    let mut view = View::example();
+    let lock = lock_named(&mut view, "orders");
+    lock.signals = vec![(Signal::HolderStale, Some(true)), (Signal::Contested, Some(false))];
+    let lock = lock.clone();
+    let after = |signal| steps_after(&view.stores[0], &lock, signal);
+    assert_eq!(after(Signal::Contested), steps(Class::Contested));
+    assert_eq!(after(Signal::LeaseAbsurd), steps(Class::StaleHolder), "what is up now is worse");
+}
+
+#[test]
 fn what_decided_is_the_last_rise_as_long_as_it_is_remembered() {
     let mut view = View::example();
     let lock = lock_named(&mut view, "orders");

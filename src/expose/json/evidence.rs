@@ -8,11 +8,12 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
+use super::clients::{Client, Renewer, describe_clients, describe_renewer};
 use super::clock::{Clock, NodeClock, nodes_of};
 use super::lock::{Lock, describe};
 use super::store::{List, Server, describe_lists, describe_servers};
 use super::worker::{Roster, WholeWorker, describe_whole_worker};
-use crate::expose::{SelfFacts, standing};
+use crate::expose::{SelfFacts, advice, standing};
 use crate::view::{LockView, Signal, StoreView, View};
 
 /// `/api/v1/locks/{store}/{lock}/evidence`, and what is written when a signal rises. No `Debug`: it may have tokens.
@@ -27,6 +28,11 @@ pub struct Evidence<'a> {
     generation: u64,
     exporter: Exporter<'a>,
     lock: Lock<'a>,
+    first_steps: Option<&'static advice::Steps>,
+    clients: Option<Vec<Client<'a>>>,
+    clients_beyond: Option<u64>,
+    clients_age_seconds: Option<f64>,
+    renewer: Option<Renewer<'a>>,
     servers: Vec<Server<'a>>,
     server_clocks: Vec<NodeClock<'a>>,
     clocks: Vec<Clock<'a>>,
@@ -94,6 +100,14 @@ pub fn evidence<'a>(
         generation: view.generation,
         exporter: Exporter { version: own.version, revision: super::not_empty(own.revision) },
         lock: describe(store, lock, &Roster::of(view)),
+        first_steps: match of {
+            Some((_, signal, _)) => Some(advice::steps_after(store, lock, signal)),
+            None => advice::first_steps(store, lock),
+        },
+        clients: describe_clients(lock),
+        clients_beyond: lock.clients.as_ref().map(|c| c.beyond),
+        clients_age_seconds: lock.clients.as_ref().map(|c| c.age_seconds),
+        renewer: describe_renewer(lock),
         servers: describe_servers(store),
         server_clocks: nodes_of(store),
         clocks: view.clocks.iter().map(Clock::of).collect(),
