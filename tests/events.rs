@@ -275,3 +275,32 @@ fn an_overwrite_is_proven_by_keyspace_events_that_the_operator_turned_on() {
         exporter.stop();
     }
 }
+
+#[test]
+fn what_a_feed_may_not_do_is_told() {
+    let server = RedisServer::start();
+    server.cmd(&["CONFIG", "SET", "notify-keyspace-events", "Kg$xe"]);
+    // Broadcasts go on without the keyspace events that the README's line does not grant.
+    let denied = |command| [("command", command)];
+    let mut exporter = watching(&server, "auto");
+    exporter.wait_for("dlock_store_permission_denied of psubscribe", SOON, |m| {
+        m.is("dlock_store_permission_denied", &denied("psubscribe"), 1.0)
+    });
+    let lost = [("lock", "orders"), ("aspect", "events"), ("reason", "permission")];
+    assert!(exporter.metrics().all("dlock_coverage_lost", &lost).is_empty());
+    exporter.stop();
+    // Alone they are something to rely on only where it may ask whether they are sent.
+    let grants = ["&__keyspace@0__:lock:orders", "&__keyspace@0__:lock:job:*", "+psubscribe"];
+    server.cmd(&[&["ACL", "SETUSER", "dlock"], &grants[..]].concat());
+    let mut exporter = watching(&server, "notifications");
+    assert!(exporter.metrics().all("dlock_coverage_lost", &lost).is_empty());
+    server.cmd(&["ACL", "SETUSER", "dlock", "-config"]);
+    exporter.wait_for("dlock_coverage_lost of events", SOON, |m| {
+        m.is("dlock_coverage_lost", &lost, 1.0)
+    });
+    exporter.stop();
+    let mut exporter = watching(&server, "notifications");
+    exporter.wait_for("dlock_coverage_lost of events", SOON, |m| {
+        m.is("dlock_coverage_lost", &lost, 1.0)
+    });
+}

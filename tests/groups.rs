@@ -1,6 +1,8 @@
 //! Thousands of short-lived locks behind one pattern, told as one group, live: what needs a look among them is shown, the
 //! series stay few whatever comes and goes, nothing that was counted is lost, and in the end only the group is left.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::{Driver, Exporter, Metrics, RedisServer, promtool_accepts, wait_until};
@@ -49,15 +51,17 @@ fn json(exporter: &Exporter, path: &str) -> serde_json::Value {
 #[test]
 fn thousands_of_short_lived_locks_are_one_group() {
     let server = RedisServer::start();
-    let _beats = Driver::start(&server, 0, |c| {
+    let is_silent = Arc::new(AtomicBool::new(false));
+    let silent = is_silent.clone();
+    let _beats = Driver::start(&server, 0, move |c| {
         let mut beat = 0;
         while c.wait(Duration::from_millis(200)) {
             beat += 1;
             (0..5).for_each(|n| {
                 c.cmd(&["SET", &format!("hb:w-{n}"), &beat.to_string()]);
             });
-            // This one beats for a second and a half, and then no more.
-            if beat < 8 {
+            // This one beats until the exporter has seen that it does, and then no more.
+            if !silent.load(Ordering::Relaxed) {
                 c.cmd(&["SET", "hb:w-stale", &beat.to_string()]);
             }
         }
@@ -82,6 +86,10 @@ workers:
     let none =
         of_group(&exporter.metrics(), "dlock_group_lease_ends_total", "evidence", "released");
     assert_eq!(none, Some(0.0), "the group is there from the start");
+    exporter.wait_for("dlock_worker_heartbeats_total of w-stale", SOON, |m| {
+        m.value("dlock_worker_heartbeats_total", &[("worker", "w-stale")]).is_some_and(|n| n >= 2.0)
+    });
+    is_silent.store(true, Ordering::Relaxed);
     exporter.wait_for("dlock_group_ of the stale lock", SOON, |m| {
         of_group(m, "dlock_group_flagged", "signal", "holder_stale") == Some(1.0)
     });

@@ -240,8 +240,8 @@ impl Workers {
         self.others.push(world.worker("replaced").lease(10.0, 5.0).start());
         // Alive, beats, and works for longer than its lease, again and again.
         self.others.push(world.worker("idle").lease(1.5, 0.0).cycles(100, 4.0, 0.5).start());
-        let until = world.main.number(&["PEXPIRETIME", "lock:torn"]).to_string();
-        world.replica.cmd(&["SET", "lock:torn", "wrong-1:x", "PXAT", &until]);
+        let left = world.main.number(&["PTTL", "lock:torn"]).to_string();
+        world.replica.cmd(&["SET", "lock:torn", "wrong-1:x", "PX", &left]);
         world.skewed.cmd(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
         world.skewed.cmd(&["CONFIG", "SET", "maxmemory", "100mb"]);
         for times in 1..=4 {

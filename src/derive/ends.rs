@@ -44,6 +44,8 @@ pub struct PendingEnd {
     pub held: f64,
     /// The server's clock was set forward since its last write: the lease ended earlier than it was meant to.
     pub is_cut: bool,
+    /// A step of the server's clock showed it again: it was acquired before that.
+    pub is_revived: bool,
     /// The lease length that it showed, in microseconds.
     pub largest: Option<i64>,
     /// Others may have held it at the same time.
@@ -88,7 +90,9 @@ pub enum Cut {
 impl PendingEnd {
     /// Whether how long it was held tells how long such locks are held; not if something cut it short.
     pub fn tells_hold(&self, evidence: Evidence) -> bool {
-        !evidence.is_cut_short() && (evidence == Evidence::Released || !self.is_cut)
+        !self.is_revived
+            && !evidence.is_cut_short()
+            && (evidence == Evidence::Released || !self.is_cut)
     }
 
     /// Ends that a break settles need no facts.

@@ -11,13 +11,15 @@ pub struct Feed {
     pub standing: Standing,
     /// The config asks for this feed, not for whichever there may be.
     pub is_asked: bool,
+    /// Nobody knows whether the server sends what it listens to.
+    pub is_unsure: bool,
 }
 
 impl Feed {
     /// Whether something that is to be there is not: a feed that was asked for, or one that was there.
     pub fn is_lost(self) -> bool {
         match self.standing {
-            Standing::Live => false,
+            Standing::Live => self.is_asked && self.is_unsure,
             Standing::Down(_) => true,
             Standing::Off(Why::Permission | Why::Unsupported | Why::Costly) => self.is_asked,
         }
@@ -27,10 +29,11 @@ impl Feed {
 impl Store {
     /// Takes how the feed stands. The gap is the node's that it listens to.
     pub fn feed(&mut self, read: &FeedRead) {
-        let feed = Feed { standing: read.standing, is_asked: read.is_asked };
+        let &FeedRead { standing, is_asked, is_unsure, .. } = read;
+        let feed = Feed { standing, is_asked, is_unsure };
         let line = self.lines.entry(read.node.line).or_default();
         line.feed = Some(feed);
-        match read.standing {
+        match standing {
             Standing::Live => line.whole_since = Some(read.at),
             _ => line.whole_since = None,
         }
@@ -74,6 +77,7 @@ mod tests {
                 at: Mono(0),
                 standing: *standing,
                 is_asked: false,
+                is_unsure: false,
                 gap: Duration::from_millis(*ms),
             });
         }

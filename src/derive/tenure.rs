@@ -112,6 +112,8 @@ pub struct Tenure {
     /// End of the last read before, if there was one without a break and it did not show this owner: then the begin
     /// was seen.
     pub begun_after: Option<Mono>,
+    /// The server's clock stepped between that read and the first: it may be an old lease that is ahead again.
+    pub is_revived: bool,
     /// The primary's offset in that read before.
     pub acquired_after: Option<u64>,
     /// The last read that showed it.
@@ -134,6 +136,9 @@ pub struct Tenure {
     pub recent: VecDeque<RenewalMark>,
     /// With a new token for each acquire, a replaced holder stays replaced whatever is written later.
     pub replaced: Option<Loss>,
+    /// A read after a loss showed it stale, and its holder has been lost ever since: a loss that another follows, as a
+    /// death a replacement, needs no proof of its own.
+    pub is_stale: bool,
     /// A renewal after lost liveness was proven by the process, and it has not come back.
     pub renewed_after_process: bool,
     /// The same by the heartbeat.

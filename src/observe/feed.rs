@@ -17,6 +17,8 @@ pub struct FeedRead {
     pub standing: Standing,
     /// The config asks for this feed, not for whichever there may be.
     pub is_asked: bool,
+    /// It listens to keyspace events alone, and may not ask whether the server sends them.
+    pub is_unsure: bool,
     /// Time in which a change may have gone unheard and that was not told of before.
     pub gap: Duration,
 }

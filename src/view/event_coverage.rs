@@ -12,7 +12,8 @@ pub(super) fn reason(state: &State, lock: &Lock) -> Option<BlindReason> {
         state.stores.get(&lock.store)?.lines.get(&lock.line)?.feed.filter(|f| f.is_lost())?;
     match feed.standing {
         _ if lock.rules.series != SeriesTier::Full => None,
-        Standing::Live => None,
+        // Whether the server sends its events, it may not say.
+        Standing::Live => Some(BlindReason::Permission),
         Standing::Down(_) => Some(BlindReason::Unreachable),
         Standing::Off(Why::Permission) => Some(BlindReason::Permission),
         Standing::Off(Why::Unsupported | Why::Costly) => Some(BlindReason::Unsupported),

@@ -48,6 +48,7 @@ pub fn of_the_exporter(
             )
         })
         .concat();
+    let [a, b, c] = s.several.each_ref().map(|server| server.url());
     format!(
         "poll_interval: 200ms
 stall_poll: 200ms
@@ -57,6 +58,10 @@ clocks:
 local_clock: local
 stores:
 {lost}  away: {{ url: '{away}', locks: [{{ name: gone, key: 'lock:gone' }}] }}
+  several:
+    topology: quorum
+    urls: ['{a}', '{b}', '{c}']
+    locks: [{{ name: several, key: 'lock:several' }}]
   main:
     url: '{main}'
     username: dlock

@@ -1,9 +1,7 @@
 //! The lock servers of the faults, all well at first, and the holding of locks on them. It must not break anything itself.
 
 use crate::processes::unique;
-use crate::support::{
-    RedisServer, RedisSetup, SteppedClock, Worker, WorkerSetup, acl_line_of_the_readme,
-};
+use crate::support::{Flavor, RedisServer, RedisSetup, SteppedClock, Worker, WorkerSetup};
 
 /// Leases that are not part of a fault; nothing that takes so long ends by itself during the test.
 pub const LONG: &str = "3600000";
@@ -20,6 +18,7 @@ pub struct Servers {
     pub away: RedisServer,
     pub jumped: RedisServer,
     pub halted: RedisServer,
+    pub several: [RedisServer; 3],
     pub jumping: SteppedClock,
     pub halting: SteppedClock,
 }
@@ -34,7 +33,7 @@ impl Servers {
             .start();
         let cut_off = RedisSetup::default().arguments(&["--replicaof", "127.0.0.1", "1"]).start();
         // Without a command that the exporter can do without, and with a limit that reaches locks.
-        let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
+        let line = Flavor::default().acl_line().replace("ACL SETUSER", "user");
         let line = line.replace("PASSWORD", "watch-only").replace(" +pexpiretime", "");
         let limits = ["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"];
         let split = RedisSetup::default().acl(&line).arguments(&limits).start();
@@ -43,7 +42,20 @@ impl Servers {
         let jumped = RedisSetup::default().clock(&jumping).start();
         let halted = RedisSetup::default().clock(&halting).start();
         let away = RedisServer::start();
-        Self { main, replica, cut_off, split, promoted, away, jumped, halted, jumping, halting }
+        let several = std::array::from_fn(|_| RedisServer::start());
+        Self {
+            main,
+            replica,
+            cut_off,
+            split,
+            promoted,
+            away,
+            jumped,
+            halted,
+            several,
+            jumping,
+            halting,
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub fn healthy(m: &Metrics) -> bool {
         && ["payments", "nightly", "jvm", "cold"].iter().all(|l| alive(l))
         && m.sum("dlock_lock_held", &[("lock", "lost")]) == 3.0
         && m.is("dlock_lock_held", &[("lock", "mixed")], 1.0)
+        && m.is("dlock_quorum_votes", &[("lock", "several")], 3.0)
 }
 
 /// Every fault shows.
@@ -36,6 +37,7 @@ pub fn broken(m: &Metrics, frozen: bool) -> bool {
         && up("dlock_replica_diverged", &[("lock", "mirror")])
         && (!frozen || up("dlock_worker_cgroup_frozen", &[("worker", "cold-1")]))
         && m.is("dlock_store_primaries", &[("store", "split")], 2.0)
+        && up("dlock_quorum_degraded", &[("lock", "several")])
         && up("dlock_store_clock_frozen", &[("store", "halted")])
         && up("dlock_store_restart_unsafe", &[("store", "jumped")])
         && up("dlock_locks_dropped", &[("store", "main")])

@@ -69,6 +69,9 @@ impl World {
         for server in [&servers.split, &servers.jumped, &servers.halted] {
             hold(server, "lost", &["PX", LONG]);
         }
+        for server in &servers.several {
+            server.cmd(&["SET", "lock:several", "several-1:x", "PX", LONG]);
+        }
 
         let good_config =
             config::of_the_exporter(&servers, &clock, &marks, &pid_file.display().to_string());
@@ -142,6 +145,7 @@ impl World {
         servers.promoted.cmd(&["REPLICAOF", "NO", "ONE"]);
         hold(&servers.split, "both", &["PX", LONG]);
         hold(&servers.promoted, "both", &["PX", LONG]);
+        servers.several[2].cmd(&["DEL", "lock:several"]);
         servers.away.kill();
         servers.jumping.step(3.0);
         servers.halting.stop();
@@ -257,6 +261,12 @@ impl World {
                 v.set("KEY", "lock:both");
                 v.set("LOCK", "lost");
                 v.set("PATTERN", "lock:*");
+            }
+            "DlockQuorumDegraded" => {
+                v.set("STORE", "several");
+                v.node("REDIS", &s.several[2]);
+                v.set("KEY", "lock:several");
+                v.set("LOCK", "several");
             }
             "DlockStoreDown" => {
                 v.set("STORE", "away");

@@ -63,8 +63,8 @@ impl Flavor {
         programs.find(|p| p.exists()).unwrap_or_else(|| panic!("{inside} is not in {lib:?}"))
     }
 
-    /// The line of the README with what it says to add for this version.
-    fn acl_line(self) -> String {
+    /// The `ACL SETUSER dlock ...` line of the README with what it says to add for this version.
+    pub fn acl_line(self) -> String {
         let line = acl_line_of_the_readme();
         match self {
             Flavor::Redis62 | Flavor::Installed => line,

@@ -39,6 +39,7 @@ fn end(last_ms: i64, gone_ms: i64, e_ms: i64) -> PendingEnd {
         liveness: Liveness::Unknown,
         held: 1.0,
         is_cut: false,
+        is_revived: false,
         largest: None,
         is_shared: false,
         is_retaken: false,

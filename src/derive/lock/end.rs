@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::crowd::MOST;
 use super::named::UNATTRIBUTED;
+use super::recent::Act;
 use super::share::Share;
 use super::write::learn_largest;
 use super::{Claim, Creep, Growth, Lock, Phase, ReadContext, Told, expired_under_index};
@@ -85,7 +86,10 @@ impl Lock {
         });
         self.was_named |= seat.worker.is_some();
         if let Some(o) = &owner {
-            self.succeeded_by(o, seat.named.as_ref(), c.seen.span.done);
+            self.succeeded_by(o, seat.named.as_ref(), expiry, c.seen.span.done);
+            if !is_broken {
+                self.look_for_return(o, seat.named.as_ref(), c.seen.span.done, fx);
+            }
         }
         let mut tenure = Tenure {
             owner,
@@ -97,6 +101,7 @@ impl Lock {
             is_own: next.is_own,
             first: c.seen,
             begun_after: after.map(|s| s.span.done),
+            is_revived: after.is_some_and(|s| s.marks.steps != c.seen.marks.steps),
             // The newest of these is this read.
             acquired_after: self.sights[1]
                 .as_ref()
@@ -117,6 +122,7 @@ impl Lock {
             overdue: None,
             recent: VecDeque::new(),
             replaced: None,
+            is_stale: false,
             renewed_after_process: false,
             renewed_after_beat: false,
             process_looked: None,
@@ -131,6 +137,7 @@ impl Lock {
         }
         let who = tenure.seat.worker.clone().unwrap_or_else(|| UNATTRIBUTED.into());
         self.phase = Phase::Held(Box::new(tenure));
+        self.mark(Act::Held, expiry, c.seen);
         let what = if is_seen_begin { "acquired" } else { "found_held" };
         self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);
     }
@@ -174,8 +181,12 @@ impl Lock {
             self.pending.remove(0);
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }
+        self.mark(Act::Ended, tenure.expiry, c.seen);
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
         let claim = Claim::of(&tenure, lease, is_cut, &c.seen);
+        if !is_broken && self.raised.is_none() {
+            self.remember_owner(&tenure, &claim);
+        }
         self.pending.push(PendingEnd {
             losses: self.servers.as_mut().map(|s| s.take_ended()),
             claim,
@@ -193,6 +204,7 @@ impl Lock {
             liveness: liveness.0,
             held,
             is_cut,
+            is_revived: tenure.is_revived,
             largest: tenure.largest,
             is_shared: self.raised.is_some(),
             has_returned: false,
@@ -230,7 +242,8 @@ impl Lock {
             match evidence {
                 None => self.pending.push(p),
                 Some(e) => {
-                    self.note_lost(&p, e, after);
+                    self.note_lost(&p, e, after, fx);
+                    self.note_standing(&p, e);
                     self.settled(&p, e, fx);
                     settled.push((e, p));
                 }

@@ -113,7 +113,9 @@ impl Lock {
             Some(Expiry::At(e)) => c.seen.time <= e,
             _ => true,
         };
-        let is_stale = is_alive_key && judged.losses().any(|l| l.shown <= c.seen.span.sent);
+        let was_stale = self.tenure().is_some_and(|t| t.is_stale);
+        let is_shown = judged.losses().any(|l| was_stale || l.shown <= c.seen.span.sent);
+        let is_stale = is_alive_key && is_shown;
         self.set_holder_signals(judged, is_stale, workers, now, fx);
     }
 
@@ -154,6 +156,7 @@ impl Lock {
         let is_token_ambiguous = self.is_token_ambiguous(workers);
         let can_judge = judged.liveness != Liveness::Unknown && !self.ends_by_expiry();
         let Phase::Held(tenure) = &mut self.phase else { return };
+        tenure.is_stale = is_stale;
         if judged.process.is_none() {
             tenure.renewed_after_process = false;
         }

@@ -7,7 +7,7 @@ use proptest::test_runner::FileFailurePersistence;
 use super::cases::{OTHER, UUID, matched, plain};
 use super::sim::{Sim, running};
 use crate::config::LockRules;
-use crate::derive::{Evidence, Signal};
+use crate::derive::{ContentionKind, Evidence, Signal};
 use crate::format::Raw;
 use crate::observe::lock::Shape;
 
@@ -201,6 +201,44 @@ fn a_pattern_finds_what_is_now_a_lock_and_now_a_counter() {
     s.assert_quiet_but(&[Signal::ShapeUnexpected]);
 }
 
+/// Permits whose holders renew in time, by a server whose clock is set now and then, in (second, milliseconds).
+fn crowd_amid_steps(steps: &[(u64, i64)], count: usize, poll: u64) -> Result<(), TestCaseError> {
+    // Nobody names them: a lease that a step ends under a live holder counts as one that ran out in use.
+    let mut s = Sim::new(poll, None, LockRules { has_index: true, ..plain() });
+    s.process = Some(running(7, 0));
+    s.advance(1_300);
+    let tokens: Vec<String> = (0..count)
+        .map(|k| format!("HOST_{k}_0123456789abcdef0123456789abcd{k:02x}", k = k + 1))
+        .collect();
+    for second in 0..60u64 {
+        for (at, by) in steps {
+            if *at == second {
+                s.offset_ms += by;
+            }
+        }
+        if second % 9 == 0 {
+            let until = s.server_ms() as f64 + 30_000.0;
+            let members: Vec<(&[u8], f64)> = tokens.iter().map(|t| (t.as_bytes(), until)).collect();
+            s.zset("permits", &members, None);
+        }
+        s.advance(1_000);
+        prop_assert!(s.lock().holders.len() <= count);
+    }
+    let rose: Vec<_> = Signal::ALL.iter().filter(|r| s.rises(**r) > 0).collect();
+    prop_assert!(
+        rose.iter().all(|r| **r == Signal::LeaseAbsurd),
+        "{:?} {:#?}",
+        rose,
+        s.lock().transitions
+    );
+    Ok(())
+}
+
+#[test]
+fn permits_that_a_step_shows_again_teach_no_hold() {
+    crowd_amid_steps(&[(28, 59_835), (30, -34_913)], 20, 300).unwrap();
+}
+
 proptest! {
     // Failures are kept beside this file, not in a directory of their own at the top.
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")) })]
@@ -213,31 +251,11 @@ proptest! {
         count in 1usize..40,
         poll in 300u64..1_500,
     ) {
-        // Nobody names them: a lease that a step ends under a live holder counts as one that ran out in use.
-        let mut s = Sim::new(poll, None, LockRules { has_index: true, ..plain() });
-        s.process = Some(running(7, 0));
-        s.advance(1_300);
-        let tokens: Vec<String> = (0..count).map(|k| format!("HOST_{k}_0123456789abcdef0123456789abcd{k:02x}", k = k + 1)).collect();
-        for second in 0..60u64 {
-            for (at, by) in &steps {
-                if *at == second {
-                    s.offset_ms += by;
-                }
-            }
-            if second % 9 == 0 {
-                let until = s.server_ms() as f64 + 30_000.0;
-                let members: Vec<(&[u8], f64)> = tokens.iter().map(|t| (t.as_bytes(), until)).collect();
-                s.zset("permits", &members, None);
-            }
-            s.advance(1_000);
-            prop_assert!(s.lock().holders.len() <= count);
-        }
-        let rose: Vec<_> = Signal::ALL.iter().filter(|r| s.rises(**r) > 0).collect();
-        prop_assert!(rose.iter().all(|r| **r == Signal::LeaseAbsurd), "{:?} {:#?}", rose, s.lock().transitions);
+        crowd_amid_steps(&steps, count, poll)?;
     }
 
     /// An owner that changes at every read, or comes back, or is two at once: each tenure has one end, nothing is called a
-    /// lapse while a lease is ahead, and nothing pages.
+    /// lapse while a lease is ahead, and nothing pages but a token that is new per acquire and came back.
     #[test]
     fn owners_that_flap_are_counted_and_page_nobody(order in proptest::collection::vec(0usize..5, 1..60), poll in 200u64..900) {
         let mut s = Sim::new(poll, None, plain());
@@ -259,6 +277,8 @@ proptest! {
         let ended: u64 = Evidence::ALL.iter().map(|e| s.ends(*e)).sum();
         prop_assert_eq!(ended, lock.counts.acquisitions, "{:#?}", lock.transitions);
         prop_assert_eq!(s.ends(Evidence::Lapsed) + s.ends(Evidence::Evicted) + s.ends(Evidence::Flushed), 0);
-        s.assert_quiet_but(&[Signal::ShapeUnexpected]);
+        s.assert_quiet_but(&[Signal::ShapeUnexpected, Signal::Contested]);
+        let kinds = lock.counts.contentions.iter().filter(|(_, n)| *n > 0).map(|(kind, _)| *kind);
+        prop_assert!(kinds.into_iter().all(|kind| kind == ContentionKind::TokenReturned));
     }
 }

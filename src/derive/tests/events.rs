@@ -31,7 +31,14 @@ impl Feed {
 
     fn stands(&mut self, s: &mut Sim, standing: Standing) {
         let (at, gap) = (s.now(), Duration::ZERO);
-        s.step(Observation::Feed(FeedRead { node: node(), at, standing, is_asked: false, gap }));
+        s.step(Observation::Feed(FeedRead {
+            node: node(),
+            at,
+            standing,
+            is_asked: false,
+            is_unsure: false,
+            gap,
+        }));
     }
 
     pub fn did(&mut self, s: &mut Sim, deed: Deed) {

@@ -156,6 +156,22 @@ fn a_reused_pid_is_a_replaced_holder_and_stays_one() {
 }
 
 #[test]
+fn a_replaced_holder_that_dies_is_lost_only_once() {
+    let mut s = Sim::new(POLL, None, rules());
+    s.process = Some(running(7, 0));
+    s.acquire("w:1", 10 * LEASE);
+    work(&mut s, "w:1", 10_000, false, true);
+    s.process = Some(running(7, s.ms));
+    work(&mut s, "w:1", 10_000, false, true);
+    assert_eq!(s.signal(Signal::HolderStale), Some(true), "{:#?}", s.lock().transitions);
+    // The read of the same poll began before this look ended: it proves nothing of the death, nor disproves the loss.
+    s.process = Some(ProcessSeen::Gone { named_here: false });
+    work(&mut s, "w:1", 2_000, false, true);
+    assert_eq!(s.signal(Signal::HolderStale), Some(true), "{:#?}", s.lock().transitions);
+    assert_eq!(s.rises(Signal::HolderStale), 1, "{:#?}", s.lock().transitions);
+}
+
+#[test]
 fn what_cannot_be_seen_is_not_judged() {
     let mut s = Sim::new(POLL, None, rules());
     s.acquire("w:1", LEASE);

@@ -7,6 +7,7 @@ use super::batch::Dialect;
 use super::failure::Failure;
 use super::messages::{End, Report, Seen};
 use super::session::Session;
+use super::slowlog::Looking;
 use super::task::NodeTask;
 use crate::clock;
 use crate::observe::node::{FailReason, SweepDone};
@@ -56,10 +57,23 @@ impl Session<'_> {
             return Err(End::Failed(Failure::new(FailReason::NotReady, detail)));
         }
         let addr = self.task.node.addr.clone();
-        self.task.report(Report::Facts(addr, Seen::from(&facts))).await?;
+        let shows_no_lock = self.task.sweeper.slots.shows_none();
+        let seen = Seen { shows_no_lock, ..Seen::from(&facts) };
+        self.task.report(Report::Facts(addr, seen)).await?;
         let server = facts.time.zip(Some(facts.span.sent));
         self.task.send(Observation::Node(Box::new(facts))).await?;
         Ok(server)
+    }
+
+    pub(super) async fn read_slowlog(&mut self) -> Result<(), End> {
+        let hello = &self.reader.hello;
+        let keys = self.task.keys.borrow().clone();
+        let NodeTask { slowlog, abilities, node, .. } = &mut *self.task;
+        let at = Looking { conn: &mut self.conn, hello, keys: &keys, abilities, node };
+        match slowlog.look(at).await? {
+            Some(read) => self.task.send(Observation::Slowlog(Box::new(read))).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) async fn read_beside(&mut self) -> Result<(), End> {

@@ -41,6 +41,23 @@ pub struct WatchedKey {
     lock: Arc<str>,
 }
 
+#[cfg(test)]
+impl WatchedKey {
+    /// A configured key with no rules of its own.
+    pub fn plain(id: KeyId, key: &[u8]) -> Self {
+        Self {
+            id,
+            key: key.to_vec(),
+            rules: Arc::default(),
+            found: false,
+            entry: 0,
+            origin: "".into(),
+            slot: slot_of(key),
+            lock: label::text(key).into(),
+        }
+    }
+}
+
 /// All watched keys at one time, by rising number.
 pub type KeyList = Arc<Vec<Arc<WatchedKey>>>;
 

@@ -57,14 +57,17 @@ pub enum Report {
     Keep(Vec<KeyId>),
 }
 
+/// A replication history, and the one before that it goes on from.
+pub type History = [Option<String>; 2];
+
 /// What of a node's facts its store goes by.
 pub struct Seen {
     /// Role.
     pub role: Role,
     /// Identifies the server process.
     pub run_id: Option<String>,
-    /// Its replication history, and the one before that it goes on from.
-    pub history: [Option<String>; 2],
+    /// Its replication history.
+    pub history: History,
     /// Replicas that it announces.
     pub replicas: Vec<String>,
     /// The primary that it follows.
@@ -73,6 +76,8 @@ pub struct Seen {
     pub is_cluster: bool,
     /// Whether it may evict keys, where it tells.
     pub evicts: Option<bool>,
+    /// It is known to have none of the watched keys.
+    pub shows_no_lock: bool,
 }
 
 impl Seen {
@@ -81,6 +86,11 @@ impl Seen {
         let [own, _] = &self.history;
         let is_replica = matches!(self.role, Role::Replica { .. });
         is_replica && own.is_some() && primary.history.contains(own)
+    }
+
+    /// Whether its history has a part in common with this one.
+    pub fn is_kin(&self, history: &History) -> bool {
+        self.history.iter().flatten().any(|own| history.iter().flatten().any(|id| id == own))
     }
 }
 
@@ -94,6 +104,7 @@ impl From<&NodeFacts> for Seen {
             primary: facts.primary.clone(),
             is_cluster: facts.mode == "cluster",
             evicts: facts.evicts_locks(),
+            shows_no_lock: false,
         }
     }
 }

@@ -120,6 +120,9 @@ impl<'a> Session<'a> {
         if self.scan_due().is_some_and(|due| due <= now) {
             return self.scan().await;
         }
+        if self.task.slowlog.due().is_some_and(|due| due <= now) {
+            return self.read_slowlog().await;
+        }
         self.wait(now).await
     }
 
@@ -277,7 +280,8 @@ impl<'a> Session<'a> {
     async fn wait(&mut self, now: Mono) -> Result<(), End> {
         let sweep = self.sweep.as_ref().map_or(self.next_sweep, Sweep::due);
         let timed = self.timed.keys().next().copied();
-        let due = [Some(sweep), timed, self.scan_due()].into_iter().flatten().min();
+        let due = [Some(sweep), timed, self.scan_due(), self.task.slowlog.due()];
+        let due = due.into_iter().flatten().min();
         let pause = due.map_or(Duration::ZERO, |due| due.since(now));
         let NodeTask { requests, keys, proofs, .. } = &mut *self.task;
         let request = tokio::select! {

@@ -73,6 +73,11 @@ impl Slots {
         self.places.values().copied()
     }
 
+    /// Whether each key was found absent when it was last read.
+    pub fn shows_none(&self) -> bool {
+        self.slots.iter().flatten().all(|slot| slot.absent_since.is_some())
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.places.len()

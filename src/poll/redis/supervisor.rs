@@ -4,6 +4,7 @@
 mod agendas;
 mod found;
 mod lines;
+mod missed;
 mod rounds;
 mod sentinels;
 mod shards;
@@ -155,20 +156,7 @@ impl Supervisor {
             Report::Strays(addr, strays) => self.strays(&addr, strays),
             Report::Slots(map) => self.slots(map),
             Report::NoSlots(addr, failure) => self.no_slots(addr, failure).await?,
-            Report::Down(addr, why) => {
-                if let Some(node) = self.nodes.get_mut(&addr) {
-                    let was_up = node.seen.take().is_some();
-                    if was_up && node.is_ours {
-                        // Until now it spoke for itself.
-                        node.announced = clock::mono();
-                    }
-                    node.why = Some(why);
-                    if was_up {
-                        self.doubt_map();
-                    }
-                }
-                self.choose_primaries();
-            }
+            Report::Down(addr, why) => self.down(&addr, why),
             Report::Sentinel(addr, says) => self.hear_sentinel(addr, says).await?,
             Report::Found(line, found, last) => self.found(line, found, last).await?,
             Report::Gone(line, ids) => self.gone(line, ids).await?,
@@ -181,7 +169,7 @@ impl Supervisor {
     /// A node connected: is it one that we watch already by another name?
     fn up(&mut self, addr: Arc<str>, seen: Seen, keep: oneshot::Sender<bool>) {
         let Some(rank) = self.nodes.get(&addr).map(|n| n.rank) else { return };
-        if self.is_found_to_be_cluster(&seen) {
+        if !self.is_welcome(&addr, &seen) || self.is_found_to_be_cluster(&seen) {
             return;
         }
         let twin = seen.run_id.as_ref().and_then(|id| {
@@ -217,8 +205,10 @@ impl Supervisor {
             }
             _ => Vec::new(),
         };
+        let history = self.history(addr, line, &seen, is_ours);
         let Some(node) = self.nodes.get_mut(addr) else { return };
         node.is_ours = is_ours;
+        node.history = history;
         if is_ours {
             node.announced = clock::mono();
         }
@@ -257,6 +247,7 @@ impl Supervisor {
         let now = clock::mono();
         if let Some(node) = self.nodes.get_mut(&name) {
             node.announced = now;
+            node.is_missed_no_more();
             return;
         }
         if let Some((kept, run_id)) = self.aliases.get(&name) {
@@ -268,6 +259,7 @@ impl Supervisor {
             }
             self.aliases.remove(&name);
         }
+        self.make_room(line);
         let of_line = self.nodes.values().filter(|n| n.line == line).count();
         if of_line >= MAX_NODES || self.nodes.len() >= MAX_ALL {
             let store = &self.context.store.name;
@@ -281,9 +273,9 @@ impl Supervisor {
         let node = NodeRef { store: self.context.id, line, addr: name.clone() };
         let agenda = self.agenda(line);
         let task = NodeTask::new(self.context.clone(), node, addr, inbox, agenda, scans.clone());
+        let is_silent = task.is_silent.clone();
         let task = self.tasks.spawn(task.run());
-        let (seen, why, is_ours, announced) = (None, None, false, now);
-        let node = Node { rank, line, requests, scans, task, seen, is_ours, announced, why };
+        let node = Node::new(rank, line, requests, scans, task, is_silent, now);
         self.nodes.insert(name, node);
     }
 

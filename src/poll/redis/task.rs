@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -19,6 +19,7 @@ use super::messages::{End, Report, Request};
 use super::parts::PartReader;
 use super::scan::Scan;
 use super::silence::Silence;
+use super::slowlog::SlowLog;
 use super::sweep::Sweeper;
 use crate::clock;
 use crate::config::RedisAddr;
@@ -41,6 +42,8 @@ pub struct NodeTask {
     pub(super) patterns: watch::Receiver<Patterns>,
     /// Whether this node is the one that scans.
     pub(super) scans: Arc<AtomicBool>,
+    /// Nobody waits for this node: that it does not answer is not told, and it is asked rarely.
+    pub(super) is_silent: Arc<AtomicBool>,
     pub(super) sweeper: Sweeper,
     pub(super) abilities: Abilities,
     pub(super) parts: PartReader,
@@ -49,6 +52,7 @@ pub struct NodeTask {
     pub(super) silence: Arc<Silence>,
     pub(super) proofs: watch::Receiver<()>,
     pub(super) beside: Beside,
+    pub(super) slowlog: SlowLog,
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
     pub(super) connections: u64,
@@ -73,6 +77,7 @@ impl NodeTask {
         let sweeper = Sweeper::new(node.clone(), context.settings);
         let (keys, mut patterns) = (agenda.keys.subscribe(), agenda.patterns.subscribe());
         let begun = patterns.borrow_and_update().clone();
+        let slowlog = SlowLog::new(&context.store, context.settings.poll_interval);
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
         let silence = context.silence(node.line);
         let proofs = silence.watch();
@@ -85,6 +90,7 @@ impl NodeTask {
             keys,
             patterns,
             scans,
+            is_silent: Arc::default(),
             sweeper,
             abilities: Abilities::default(),
             parts: PartReader::default(),
@@ -92,6 +98,7 @@ impl NodeTask {
             silence,
             proofs,
             beside: Beside::default(),
+            slowlog,
             active: clock::mono(),
             connections: 0,
             awaits_link: false,
@@ -112,6 +119,9 @@ impl NodeTask {
     /// Tells of a failure; logs it if it is a new one.
     pub(super) async fn failed(&mut self, failure: Failure) -> Result<(), End> {
         self.awaits_link = failure.awaits_link;
+        if self.is_silent() {
+            return self.report(Report::Down(self.node.addr.clone(), failure.reason)).await;
+        }
         if self.outage != Some(failure.reason) {
             self.outage = Some(failure.reason);
             warn!(store = %self.context.store.name, node = %self.node.addr,
@@ -128,6 +138,10 @@ impl NodeTask {
         let span = Span { sent: self.active, done: now };
         self.poll_done(span, span.width(), Some(failure.reason)).await?;
         self.report(Report::Down(self.node.addr.clone(), failure.reason)).await
+    }
+
+    fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
     }
 
     /// Tells the exporter's own metrics that a poll ended.
@@ -163,6 +177,7 @@ impl NodeTask {
         self.parts.retry_refused();
         self.beside.retry_refused(&mut self.sweeper);
         self.scan.retry();
+        self.slowlog.retry();
     }
 
     /// Doubles from one attempt to the next; never longer than an interval, except where each attempt is a failed
@@ -173,7 +188,7 @@ impl NodeTask {
         // Each wrong password or missing right fills the server's ACL log: no faster than a poll.
         let interval = self.context.settings.poll_interval;
         let shortest = if refused { interval.min(longest) } else { shortest };
-        let cap = if refused { longest } else { longest.min(interval) };
+        let cap = if refused || self.is_silent() { longest } else { longest.min(interval) };
         let doubled = shortest.saturating_mul(1 << self.attempts.min(10));
         self.attempts = self.attempts.saturating_add(1);
         let random = RandomState::new().build_hasher().finish();

@@ -131,6 +131,16 @@ impl MapWatch {
     }
 }
 
+/// Why a node tells no slots. A server that is in no cluster never will.
+fn refused(error: &[u8]) -> Failure {
+    let failure = Failure::server("CLUSTER SLOTS", error);
+    if !String::from_utf8_lossy(error).contains("cluster support disabled") {
+        return failure;
+    }
+    let fix = "this server is in no cluster; leave `topology` out, or give nodes of the cluster in `urls`";
+    Failure::new(FailReason::Protocol, format!("{} ({fix})", failure.detail))
+}
+
 async fn ask(conn: &mut Conn, addr: &RedisAddr) -> Result<SlotMap, Failure> {
     let mut request = Vec::new();
     pack::command(&mut request, &["CLUSTER", "SLOTS"]);
@@ -140,7 +150,7 @@ async fn ask(conn: &mut Conn, addr: &RedisAddr) -> Result<SlotMap, Failure> {
         RedisAddr::Unix(_) => "localhost",
     };
     if let Some(Item::Error(e)) = conn.walk(0).next() {
-        return Err(Failure::server("CLUSTER SLOTS", e));
+        return Err(refused(e));
     }
     let read = SlotMap::read(&mut conn.walk(0), host);
     let map = read.map_err(|detail| Failure::new(FailReason::Protocol, detail))?;
@@ -149,4 +159,17 @@ async fn ask(conn: &mut Conn, addr: &RedisAddr) -> Result<SlotMap, Failure> {
         return Err(Failure::new(FailReason::NotReady, detail));
     }
     Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_in_no_cluster_says_what_to_do() {
+        let why = refused(b"ERR This instance has cluster support disabled");
+        assert!(why.detail.contains("leave `topology` out"), "{}", why.detail);
+        let why = refused(b"NOPERM User x has no permissions to run the 'cluster|slots' command");
+        assert!(!why.detail.contains("topology"), "{}", why.detail);
+    }
 }

@@ -12,7 +12,7 @@ use super::link::{Events, Link, Shut};
 use super::task::{End, Feed};
 use super::told::Told;
 use crate::clock;
-use crate::observe::feed::Why;
+use crate::observe::feed::{Standing, Why};
 use crate::observe::{NodeRef, Observation};
 use crate::poll::redis::ability::{Abilities, Ability, RETRY_REFUSED};
 use crate::poll::redis::codec::Item;
@@ -121,6 +121,10 @@ impl Feed {
         let Some((any, all)) = sends else {
             self.abilities.refuse(CONFIG);
             link.asks = Asks::No;
+            self.is_unsure = !link.tracks;
+            if self.is_unsure && self.tell(node, Standing::Live, clock::mono()).await.is_none() {
+                return Some(End::Stop);
+            }
             return self.hears_less(node).await;
         };
         match (link.hears, any) {

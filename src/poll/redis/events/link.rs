@@ -82,6 +82,8 @@ pub struct Link {
     pub hears: bool,
     /// How it asks whether the server still sends them all.
     pub asks: Asks,
+    /// What was refused and it does without.
+    pub refused: Option<&'static str>,
     /// The server's run id, where broadcasts are asked for and it tells.
     pub run_id: Option<String>,
     /// What was answered over another connection.
@@ -127,16 +129,28 @@ impl Link {
         let mut frames = Frames::default();
         frames.room().extend_from_slice(&came);
         let (limit, space) = (store.response_timeout, plan.space.clone());
-        let beside = None;
-        let mut link =
-            Self { stream, frames, limit, space, tracks, hears_all, hears, asks, run_id, beside };
+        let (refused, beside) = (None, None);
+        let mut link = Self {
+            stream,
+            frames,
+            limit,
+            space,
+            tracks,
+            hears_all,
+            hears,
+            asks,
+            refused,
+            run_id,
+            beside,
+        };
         link.subscribe(&[("SUBSCRIBE", &[CHANNEL.as_bytes().to_vec()])], "subscribe").await?;
         if hears {
             let all = [("SUBSCRIBE", plan.channels.as_slice()), ("PSUBSCRIBE", &plan.patterns)];
             match link.subscribe(&all, "psubscribe").await {
                 // The rest is as good without.
-                Err(Shut::Off { detail, .. }) if tracks => {
+                Err(Shut::Off { why, command, detail, .. }) if tracks => {
                     (link.hears, link.hears_all, link.asks) = (false, false, Asks::No);
+                    link.refused = (why == Why::Permission).then_some(command);
                     info!(store = %store.name, "no keyspace events: {detail}");
                 }
                 done => done?,

@@ -35,6 +35,7 @@ impl Feed {
             at,
             standing,
             is_asked: self.context.store.events != Events::Auto,
+            is_unsure: self.is_unsure,
             gap: self.gap.take(at),
         };
         self.context.out.send(Observation::Feed(read)).await.ok()

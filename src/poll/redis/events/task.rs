@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tracing::info;
 
 use super::changes::Changes;
+use super::flags::Asks;
 use super::gap::Gap;
 use super::hearing::Hearing;
 use super::known::Known;
@@ -26,6 +27,7 @@ use crate::poll::redis::dial::parse_addr;
 use crate::poll::redis::failure::Failure;
 use crate::poll::redis::keys::KeyList;
 use crate::poll::redis::links::{LineLink, Links};
+use crate::poll::redis::messages::Request;
 use crate::poll::redis::silence::Silence;
 
 /// How often the connection has to show that it lives, and how often an outage is told of.
@@ -50,6 +52,8 @@ pub struct Feed {
     pub(super) hearing: Option<Hearing>,
     /// Said that not all events are sent that a proof needs.
     pub(super) is_partly_deaf: bool,
+    /// It listens to keyspace events alone, and may not ask whether the server sends them.
+    pub(super) is_unsure: bool,
     pub(super) abilities: Abilities,
     pub(super) gap: Gap,
     /// Why it is interrupted or off, as it was logged.
@@ -100,6 +104,7 @@ impl Feed {
             changes,
             silence,
             is_partly_deaf: false,
+            is_unsure: false,
             abilities: Abilities::default(),
             gap: Gap::default(),
             said: None,
@@ -181,6 +186,11 @@ impl Feed {
             }
         };
         let ready = clock::mono();
+        self.is_unsure = !link.tracks && matches!(link.asks, Asks::No);
+        if let Some(command) = link.refused.take() {
+            self.learned(command, Ability::Refused(ready));
+            self.ask(Request::Facts);
+        }
         if self.tell(node, Standing::Live, ready).await.is_none() {
             return End::Stop;
         }

@@ -46,8 +46,9 @@ impl Supervisor {
         self.nodes.iter().filter(move |(_, n)| n.line == line)
     }
 
-    /// Lets nodes go that nobody announces any more. Not while no primary of their line could announce them, and never a
-    /// primary or a replica of its history that answers: in a failover nobody announces the promoted replica for a while. Sentinels name all that they know all the time.
+    /// Lets nodes go that nobody announces any more. Not while no primary of their line could announce them, and not a
+    /// primary or a replica of its history that answers: in a failover nobody announces the promoted replica for a while.
+    /// Those that do not answer are missed. Sentinels name all that they know all the time.
     pub(super) fn drop_forgotten(&mut self) {
         let now = clock::mono();
         let patience = self.context.settings.poll_interval * FORGOTTEN_AFTER;
@@ -62,17 +63,21 @@ impl Supervisor {
             .nodes
             .iter()
             .filter(|(_, n)| n.rank >= Rank::Named && now.since(n.announced) > patience)
-            .filter(|(a, n)| is_out(a, n))
+            .filter(|(_, n)| n.missed.is_none())
+            .filter(|(a, n)| is_out(a, n) || self.is_detached(a, n, now))
             .map(|(a, _)| a.clone())
             .collect();
         for addr in forgotten {
             info!(store = %self.context.store.name, node = %addr, "not announced any more");
-            self.remove(&addr);
+            if are_named || !self.miss(&addr, now) {
+                self.remove(&addr);
+            }
         }
+        self.drop_missed(now);
         self.choose_primaries();
     }
 
-    fn has_other_master(&self, addr: &Arc<str>, line: Line) -> bool {
+    pub(super) fn has_other_master(&self, addr: &Arc<str>, line: Line) -> bool {
         self.of(line).any(|(a, n)| a != addr && n.is_master())
     }
 

@@ -6,6 +6,7 @@ mod celery;
 mod collections;
 mod failure;
 mod memory;
+mod missed;
 mod nodes;
 mod owner_index;
 mod parts;

@@ -8,7 +8,7 @@ use crate::config::{RedisAddr, RedisPart};
 use crate::observe::{Observation, Role};
 use crate::poll::redis::{PartRequest, PartValue};
 
-fn pair() -> (Server, Server) {
+pub fn pair() -> (Server, Server) {
     let primary = Server::start(&["--repl-diskless-sync-delay", "0"]);
     let of = format!("127.0.0.1 {}", primary.port);
     let replica = Server::start(&["--replicaof", &of]);
@@ -20,7 +20,7 @@ fn pair() -> (Server, Server) {
     (primary, replica)
 }
 
-fn addr(server: &Server) -> String {
+pub fn addr(server: &Server) -> String {
     format!("127.0.0.1:{}", server.port)
 }
 

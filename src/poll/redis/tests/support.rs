@@ -51,6 +51,15 @@ impl Server {
         self.child = launch(&self.dir, self.port, &self.args);
     }
 
+    /// An empty one on the same port.
+    pub fn replace(&mut self, args: &[&str]) {
+        self.kill();
+        // A replica keeps what its primary sent it.
+        let _ = std::fs::remove_file(self.dir.path().join("dump.rdb"));
+        self.args = args.iter().map(|a| a.to_string()).collect();
+        self.restart();
+    }
+
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
