@@ -133,6 +133,8 @@ fn a_primary_that_is_cut_off_goes_on_granting_locks() {
             proofs(m) == expected && contested(m) == Some(expected[1])
         });
         let m = exporter.metrics();
+        let of_any_kind = m.sum("dlock_contention_events_total", &[]);
+        assert_eq!(of_any_kind, expected.iter().sum::<f64>(), "no other kind is among them");
         assert!(m.is("dlock_contested", &[("lock", "kept")], 0.0));
         let rises = m.all("dlock_signal_rises_total", &[]);
         let rose = rises.iter().filter(|s| s.value > 0.0).map(|s| s.label("signal"));

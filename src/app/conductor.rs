@@ -44,6 +44,7 @@ pub struct Paths {
 struct RunningStore {
     config: Arc<Store>,
     interval: Duration,
+    sweep: Duration,
     retain: Duration,
     id: StoreId,
     handle: StoreHandle,
@@ -120,6 +121,7 @@ impl Conductor {
     async fn apply(&mut self, config: &Config) {
         let is_same = |r: &RunningStore| {
             r.interval == config.poll_interval
+                && r.sweep == config.sweep_interval
                 && r.retain == config.retain
                 && config.stores.values().any(|s| **s == *r.config)
         };
@@ -153,12 +155,16 @@ impl Conductor {
     fn start_store(&mut self, name: &str, store: &Arc<Store>, config: &Config) {
         self.next_id += 1;
         let id = StoreId(self.next_id);
-        let settings =
-            redis::Settings { poll_interval: config.poll_interval, retain: config.retain };
+        let settings = redis::Settings {
+            poll_interval: config.poll_interval,
+            sweep_interval: config.sweep_interval,
+            retain: config.retain,
+        };
         let handle = redis::spawn(store.clone(), id, settings, self.out.clone());
         let running = RunningStore {
             config: store.clone(),
             interval: config.poll_interval,
+            sweep: config.sweep_interval,
             retain: config.retain,
             id,
             handle,

@@ -44,6 +44,7 @@ pub mod servers;
 pub mod side_effects;
 pub mod sight;
 pub mod signals;
+pub mod slowlog;
 pub mod spread;
 pub mod state;
 pub mod store;

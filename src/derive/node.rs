@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::NodeClock;
+use super::slowlog::NodeSlowlog;
 use crate::observe::node::{FailReason, NodeFailed};
 use crate::observe::{Line, Mono, NodeFacts, Role, Span};
 
@@ -38,6 +39,8 @@ pub struct Node {
     pub confirmations: (u64, u64),
     /// Seconds in which an event feed there heard nothing; `None` where there never was one.
     pub event_gap: Option<f64>,
+    /// Its slow log.
+    pub slowlog: NodeSlowlog,
     /// When it last answered or failed; `None` for one of an earlier config that nobody spoke of since.
     pub heard: Option<Mono>,
 }
@@ -80,6 +83,7 @@ impl Node {
             unsafe_until: None,
             confirmations: (0, 0),
             event_gap: None,
+            slowlog: NodeSlowlog::default(),
             heard: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Everything that is known, and the one function that changes it.
 
 mod empty;
+mod falls;
 mod looks;
 mod sources;
 
@@ -50,6 +51,7 @@ pub struct State {
     /// What sources tell of locks.
     pub resources: Resources,
     empty: empty::Told,
+    falls: falls::Falls,
     retired: Mono,
 }
 
@@ -73,6 +75,7 @@ impl State {
             host_clock: HostSteps::default(),
             resources: Resources::default(),
             empty: empty::Told::default(),
+            falls: falls::Falls::default(),
             retired: at,
         }
     }
@@ -174,6 +177,7 @@ impl State {
                     self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
                     if is_primary {
                         self.clocks.strays.swept(s, &self.rules, d.span.done, fx);
+                        self.settle_falls(d.node.store, d, fx);
                     }
                 }
                 self.retire(d.span.done, fx);
@@ -212,6 +216,11 @@ impl State {
             Observation::Owners(r) => {
                 if let Some(s) = self.stores.get_mut(&r.store) {
                     s.owners.learn(r);
+                }
+            }
+            Observation::Slowlog(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.slowlog(r, fx);
                 }
             }
             Observation::Source(r) => self.source(r, fx),

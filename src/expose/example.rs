@@ -1,6 +1,7 @@
 //! A view with everything that a view can have: two stores, one of them not fresh, replicas, locks of every tier and
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
+mod contention;
 mod group;
 mod host;
 mod told;
@@ -103,6 +104,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         failure: None,
         facts: Some(NodeFactsView {
             skew_bound_seconds: Some(0.0031),
+            run_id: Some("8f2c3a9d71b04e6fa5c1d2e3f4a5b6c7d8e9f0a1".into()),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -127,6 +129,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         restarts: 0,
         confirmations: replica.then_some((5, 1)),
         event_gap_seconds: primary.then_some(0.25),
+        slowlog: Some(SlowlogView { lost: None, entries: Some(3), cut: 1, missed: 0 }),
         clock_steps: (1, 0),
         clock_step_seconds: Some(3.5),
     }
@@ -224,7 +227,19 @@ fn orders_lock() -> LockView {
         hints: Vec::new(),
         beat_age_seconds: Some(43.0),
         told: told::of_others(),
+        contention: contention::of_orders(),
         missed_pointer: None,
+        slow_commands: vec![SlowCommandView {
+            addr: "10.0.0.5:6379".into(),
+            timestamp: 1_789_999_907.0,
+            command: "SET".into(),
+            duration_seconds: 0.25,
+            client_address: Some("10.0.0.7:40312".into()),
+            client_name: Some("orders-1".into()),
+            touches: "key",
+            truncated: false,
+            owner_fingerprint: Some("0123456789ab".into()),
+        }],
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

@@ -1,10 +1,13 @@
 //! The JSON API. Documents are described in `expose/api.md`.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 use super::body::counted;
 use super::part::Part;
@@ -73,20 +76,27 @@ pub async fn group(
 }
 
 /// Makes a document off the event loop.
-async fn answer<F>(shared: &Shared, make: F) -> Response
+pub(super) async fn answer<F>(shared: &Shared, make: F) -> Response
 where
     F: FnOnce() -> Option<Bytes> + Send + 'static,
 {
-    let Ok(place) = shared.pages.clone().try_acquire_owned() else {
-        return busy("Too many requests at a time.\n");
-    };
-    match tokio::task::spawn_blocking(make).await {
-        Ok(Some(bytes)) => with_json_headers(Response::new(counted(bytes, place))),
-        _ => cannot(),
-    }
+    made(&shared.pages, make).await.unwrap_or_else(cannot)
 }
 
-fn error(status: StatusCode, error: &str) -> Response {
+/// The same with a place among these; `None` if there is no document.
+pub(super) async fn made<F>(places: &Arc<Semaphore>, make: F) -> Option<Response>
+where
+    F: FnOnce() -> Option<Bytes> + Send + 'static,
+{
+    let Ok(place) = places.clone().try_acquire_owned() else {
+        return Some(busy("Too many requests at a time.\n"));
+    };
+    let work = move || (make(), place);
+    let (bytes, place) = tokio::task::spawn_blocking(work).await.ok()?;
+    Some(with_json_headers(Response::new(counted(bytes?, place))))
+}
+
+pub(super) fn error(status: StatusCode, error: &str) -> Response {
     json_bytes(status, format!("{{\"error\":\"{error}\"}}").into())
 }
 

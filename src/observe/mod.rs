@@ -14,6 +14,7 @@ pub mod lock;
 pub mod node;
 pub mod poll;
 pub mod sentinel;
+pub mod slowlog;
 pub mod source;
 pub mod stall;
 pub mod time;
@@ -113,6 +114,8 @@ pub enum Observation {
     HostClock(HostClock),
     /// What keys beside a lock's own told.
     Companions(Box<lock::CompanionRead>),
+    /// One look at a node's slow log.
+    Slowlog(Box<slowlog::SlowlogRead>),
     /// Whom an owner index names.
     Owners(Box<lock::OwnersNamed>),
     /// One read of a configured source.

@@ -3,6 +3,7 @@
 
 mod build;
 mod clock;
+mod contention;
 mod coverage;
 mod event_coverage;
 mod group;
@@ -14,13 +15,17 @@ mod lease_coverage;
 mod list;
 mod lock;
 mod node;
+mod release;
 mod resources;
+mod slowlog;
 mod worker;
 
 use std::sync::Arc;
 
+pub use crate::derive::lock::proof::Basis;
 pub use build::Instant;
 pub use clock::ClockView;
+pub use contention::{ContentionView, PartyView};
 pub use coverage::BLIND;
 pub use group::{GroupCounts, GroupView};
 pub use hint::{Hint, Namer, Reuse};
@@ -28,7 +33,9 @@ pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
 pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use node::{NodeFactsView, NodeView};
+pub use release::{Check, Release, release};
 pub use resources::{EffectsView, FencingView, ToldView};
+pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
@@ -211,8 +218,12 @@ pub struct LockView {
     pub beat_age_seconds: Option<f64>,
     /// What sources tell of it.
     pub told: ToldView,
+    /// The last proofs that two owners had it at once, and hints at it, oldest first, bounded.
+    pub contention: Vec<ContentionView>,
     /// The `owner_json` that finds nothing in its value, which is JSON.
     pub missed_pointer: Option<Arc<str>>,
+    /// The last slow commands on its key, oldest first, bounded.
+    pub slow_commands: Vec<SlowCommandView>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Instant;
+use super::slowlog::SlowlogView;
+use super::{Instant, slowlog};
 use crate::derive::State;
 use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
@@ -32,6 +33,8 @@ pub struct NodeView {
     pub confirmations: Option<(u64, u64)>,
     /// Seconds in which an event feed there heard nothing; `None` where there never was one.
     pub event_gap_seconds: Option<f64>,
+    /// Its slow log; `None` where that was not looked at.
+    pub slowlog: Option<SlowlogView>,
     /// Server clock steps seen: forward, backward.
     pub clock_steps: (u64, u64),
     /// The last step in seconds.
@@ -41,6 +44,8 @@ pub struct NodeView {
 /// What is known of a node while its facts are fresh.
 #[derive(Clone, Debug)]
 pub struct NodeFactsView {
+    /// Changes when the server process restarts.
+    pub run_id: Option<Arc<str>>,
     /// Server version.
     pub version: Arc<str>,
     /// `redis` or `valkey`.
@@ -101,12 +106,14 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
         restarts: node.restarts,
         confirmations: is_replica.then_some(node.confirmations),
         event_gap_seconds: node.event_gap,
+        slowlog: slowlog::of_node(node),
         clock_steps: (node.clock.forward, node.clock.backward),
         clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),
         facts: facts.map(|f| {
             let is_master = f.role == Role::Master;
             let primary_offset = primary.and_then(|p| p.facts.as_ref()?.offset);
             NodeFactsView {
+                run_id: f.run_id.as_deref().map(Arc::from),
                 version: f.version.as_str().into(),
                 flavor: f.flavor.as_str().into(),
                 mode: f.mode.as_str().into(),

@@ -31,6 +31,8 @@ pub struct Store {
     pub connect_timeout: Duration,
     /// Longest wait for a reply.
     pub response_timeout: Duration,
+    /// Whether slow commands on locks are read of the servers' slow logs.
+    pub slowlog: Slowlog,
     /// A hash that names the worker of each opaque token.
     pub owner_index: Option<String>,
     /// Which clock disciplines which node, as far as is known.
@@ -52,6 +54,18 @@ pub enum Events {
     /// By keyspace notifications, which the server has to have on.
     Notifications,
     /// Not at all.
+    Off,
+}
+
+/// Whether slow commands on locks are read of the servers' slow logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Slowlog {
+    /// Where the server allows it.
+    #[default]
+    Auto,
+    /// Yes: where it does not, something is missing.
+    On,
+    /// No.
     Off,
 }
 

@@ -15,19 +15,25 @@ mod deeds;
 mod end;
 mod expected;
 mod holder;
+mod insisted;
 mod judge;
 mod lapses;
 mod let_go;
 pub mod look;
+mod lost;
 mod merged;
 mod moved;
 mod named;
 mod phase;
 mod pointer;
+pub mod proof;
 mod read;
+mod resumed;
+mod returned;
 mod rival;
 mod shape;
 mod share;
+mod slow;
 mod stall;
 mod token;
 mod told;
@@ -56,17 +62,20 @@ use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Line, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
-pub use contested::{Claim, Contested};
+pub use contested::Contested;
 pub use context::ReadContext;
 pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
 pub use deeds::{Deeds, Told};
 pub use holder::Judged;
+pub use insisted::Beats;
 pub use judge::held_of;
+pub use lost::Claim;
 pub use phase::{Phase, Transition};
 pub use pointer::Missed;
 pub use shape::Shown;
+pub use slow::{SlowCommands, SlowEntry};
 pub use unreplicated::{Replicated, Unreplicated};
 
 /// One lock.
@@ -126,6 +135,8 @@ pub struct Lock {
     pub contested: Contested,
     /// What was done to its key.
     pub deeds: Deeds,
+    /// Slow commands on its key.
+    pub slow: SlowCommands,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
     /// Whether a replica has what it shows; `None` while free.
@@ -191,6 +202,7 @@ impl Lock {
             let_go: let_go::LetGo::default(),
             contested: Contested::default(),
             deeds: Deeds::default(),
+            slow: SlowCommands::default(),
             sights: [None, None],
             unreplicated: None,
             look: None,

@@ -68,6 +68,9 @@ families! { STORES:
     EVENT_GAP = Counter Core "dlock_store_event_gap_seconds_total" ["store", "addr"]
         "Seconds in which the store's event feed was interrupted, so that changes between polls went unheard; absent where \
          there never was a feed.";
+    SLOWLOG_ENTRIES = Counter Core "dlock_store_slowlog_lock_entries_total" ["store", "addr"]
+        "Entries of the node's slow log (SLOWLOG GET) with a watched key among their arguments, but for the exporter's own \
+         reads and for what was in the log before the first look. Absent where the log cannot be read.";
     LEASE_ENDS = Counter Core "dlock_store_lease_ends_total" ["store", "evidence"]
         "Tenures of all locks of the store that ended, by what is known of the end: released, lapsed, overwritten, \
          evicted, flushed, failover, clock_step, unknown.";

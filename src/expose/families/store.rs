@@ -50,6 +50,8 @@ fn add_node(sheet: &mut Sheet, store: &str, node: &NodeView) {
         sheet.add(&cat::PERMISSION_DENIED, [store, addr, command], flag(*refused));
     }
     sheet.add_some(&cat::EVENT_GAP, at, node.event_gap_seconds);
+    let slow = node.slowlog.as_ref().and_then(|log| log.entries);
+    sheet.add_some(&cat::SLOWLOG_ENTRIES, at, slow.map(|n| n as f64));
     let Some(facts) = &node.facts else { return };
     add_facts(sheet, store, addr, facts);
     // A sentinel tells no time.

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::contention::{Contention, describe_contention};
 use super::holder::{Holder, describe_holders};
+use super::release::{ReleaseSafe, describe_release};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
+use super::slow::{SlowCommand, describe_slow};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
 use crate::expose::standing;
@@ -40,7 +43,10 @@ pub(super) struct Lock<'a> {
     cannot_be_judged: Vec<Coverage>,
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
+    release_safe: ReleaseSafe,
     counts: Counts,
+    slow_commands: Vec<SlowCommand<'a>>,
+    contention: Vec<Contention<'a>>,
     transitions: Vec<Transition<'a>>,
 }
 
@@ -159,6 +165,9 @@ pub(super) fn describe<'a>(
         },
         fencing: describe_fencing(&lock.told, fresh),
         effects: describe_effects(&lock.told),
+        slow_commands: describe_slow(lock),
+        contention: describe_contention(lock),
+        release_safe: describe_release(store, lock),
         transitions: lock
             .transitions
             .iter()

@@ -1,16 +1,21 @@
 //! The JSON documents of the API; `api.md` describes them field by field. Never a raw owner token: the view has none.
 
 mod clock;
+mod contention;
+mod evidence;
 mod group;
 mod holder;
 mod host;
 mod lock;
+mod release;
 mod resources;
+mod slow;
 mod store;
 mod worker;
 
 use serde::Serialize;
 
+pub use self::evidence::{Evidence, RawToken, Rise, evidence, rfc3339};
 pub use self::group::{MOST, OneGroup, PAGE, one_group};
 
 use self::clock::{Clock, NodeClock, Steps};

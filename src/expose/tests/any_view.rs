@@ -126,7 +126,9 @@ fn lock() -> impl Strategy<Value = LockView> {
             coverage_lost,
             beat_age_seconds: n[12],
             told: ToldView::default(),
+            contention: Vec::new(),
             missed_pointer: None,
+            slow_commands: Vec::new(),
             transitions: Vec::new(),
         }
     })

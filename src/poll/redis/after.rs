@@ -7,6 +7,7 @@ use super::batch::Dialect;
 use super::failure::Failure;
 use super::messages::{End, Report, Seen};
 use super::session::Session;
+use super::slowlog::Looking;
 use super::task::NodeTask;
 use crate::clock;
 use crate::observe::node::{FailReason, SweepDone};
@@ -16,7 +17,10 @@ impl Session<'_> {
     pub(super) async fn end_sweep(&mut self) -> Result<(), End> {
         let Some(sweep) = self.sweep.take() else { return Ok(()) };
         let facts_begun = clock::mono();
-        let server = self.read_facts().await?;
+        let server = match sweep.server {
+            Some(server) => Some(server),
+            None => self.read_facts().await?,
+        };
         let done = clock::mono();
         let span = Span { sent: sweep.begun, done };
         let busy = sweep.busy + done.since(facts_begun);
@@ -46,6 +50,7 @@ impl Session<'_> {
         self.facts_wanted = false;
         let facts = self.reader.next(&mut self.conn, &mut self.task.abilities).await?;
         self.task.sweeper.speak(Dialect::of(&self.task.abilities));
+        self.task.sweeper.note_facts(&facts);
         if self.task.sweeper.is_shut_out && facts.role == Role::Master {
             let detail =
                 "the replica has become the primary, where reads need no right of their own";
@@ -58,6 +63,17 @@ impl Session<'_> {
         let server = facts.time.zip(Some(facts.span.sent));
         self.task.send(Observation::Node(Box::new(facts))).await?;
         Ok(server)
+    }
+
+    pub(super) async fn read_slowlog(&mut self) -> Result<(), End> {
+        let hello = &self.reader.hello;
+        let keys = self.task.keys.borrow().clone();
+        let NodeTask { slowlog, abilities, node, .. } = &mut *self.task;
+        let at = Looking { conn: &mut self.conn, hello, keys: &keys, abilities, node };
+        match slowlog.look(at).await? {
+            Some(read) => self.task.send(Observation::Slowlog(Box::new(read))).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) async fn read_beside(&mut self) -> Result<(), End> {

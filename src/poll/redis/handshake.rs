@@ -19,7 +19,7 @@ use crate::observe::node::FailReason;
 use crate::secret::Secret;
 
 /// The name that `CLIENT LIST` shows for us.
-const CLIENT_NAME: &[u8] = b"dlock_exporter";
+pub(super) const CLIENT_NAME: &[u8] = b"dlock_exporter";
 /// Where sentinels listen if nobody says otherwise.
 const SENTINELS_PORT: u16 = 26_379;
 /// Largest password file; a larger one is something else.
@@ -76,9 +76,9 @@ async fn establish(
 ) -> Result<(Conn, Hello), Failure> {
     abilities.connecting();
     let password = password(&store.password).await?;
-    let stream = dial(addr, store.url.tls.then_some(&store.tls)).await?;
+    let (stream, local) = dial(addr, store.url.tls.then_some(&store.tls)).await?;
     // The connect timeout is around all of this, so the replies need no timeout of their own.
-    let mut conn = Conn::new(stream, store.connect_timeout.saturating_mul(2));
+    let mut conn = Conn::new(stream, local, store.connect_timeout.saturating_mul(2));
     let user = store.username.as_deref();
     let mut hello = None;
     if abilities.worth_trying("hello") {
