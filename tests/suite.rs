@@ -8,7 +8,9 @@ mod promql;
 mod support;
 
 mod alert_rules;
+mod browser;
 mod chains;
+mod clients;
 mod clock_bounds;
 mod clock_failures;
 mod clock_step;
@@ -39,7 +41,7 @@ mod hidden;
 mod hostile;
 mod hostile_locks;
 mod hostile_servers;
-mod idle;
+
 mod inhibition;
 mod jvm;
 mod layering;
@@ -68,4 +70,5 @@ mod stall_cost;
 mod stalls;
 mod tls;
 mod uml;
+mod unchanged;
 mod watching;
