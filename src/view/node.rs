@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::clients::{ByLibrary, by_library};
 use super::slowlog::SlowlogView;
 use super::{Instant, slowlog};
 use crate::derive::State;
@@ -44,6 +45,8 @@ pub struct NodeView {
 /// What is known of a node while its facts are fresh.
 #[derive(Clone, Debug)]
 pub struct NodeFactsView {
+    /// Changes when the server process restarts.
+    pub run_id: Option<Arc<str>>,
     /// Server version.
     pub version: Arc<str>,
     /// `redis` or `valkey`.
@@ -80,6 +83,8 @@ pub struct NodeFactsView {
     pub evicted_keys: Option<u64>,
     /// `expired_keys`.
     pub expired_keys: Option<u64>,
+    /// Its connections by client library and version, where it says who is connected.
+    pub clients: Option<ByLibrary>,
     /// `total_connections_received`.
     pub connections_received: Option<u64>,
     /// `rejected_connections`.
@@ -111,6 +116,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
             let is_master = f.role == Role::Master;
             let primary_offset = primary.and_then(|p| p.facts.as_ref()?.offset);
             NodeFactsView {
+                run_id: f.run_id.as_deref().map(Arc::from),
                 version: f.version.as_str().into(),
                 flavor: f.flavor.as_str().into(),
                 mode: f.mode.as_str().into(),
@@ -143,6 +149,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
                     .then(|| node.unsafe_until.is_some_and(|until| now < until)),
                 evicted_keys: f.evicted_keys,
                 expired_keys: f.expired_keys,
+                clients: by_library(node, now),
                 connections_received: f.connections_received,
                 rejected_connections: f.rejected_connections,
             }

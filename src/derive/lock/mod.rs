@@ -28,6 +28,7 @@ mod phase;
 mod pointer;
 pub mod proof;
 mod read;
+pub mod recent;
 mod resumed;
 mod returned;
 mod rival;
@@ -49,6 +50,7 @@ use super::habit::Habit;
 use super::holds::Holds;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
+use super::renewers::Renewers;
 use super::replica::Replica;
 use super::servers::Servers;
 use super::sight::Sight;
@@ -147,6 +149,8 @@ pub struct Lock {
     pub has_appeared: bool,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,
+    /// The last writes of its expiry, where they are kept.
+    pub recent: Option<recent::Recent>,
     /// Its last ends.
     pub(super) lapses: lapses::Lapses,
     /// The shapes that its key had.
@@ -169,6 +173,8 @@ pub struct Lock {
     pub spread: Option<Box<Spread>>,
     /// Its servers, if several of their own have it.
     pub servers: Option<Box<Servers>>,
+    /// Who renews it.
+    pub renewers: Renewers,
 }
 
 impl Lock {
@@ -208,6 +214,7 @@ impl Lock {
             look: None,
             has_appeared: watched.has_appeared,
             timeline: VecDeque::new(),
+            recent: None,
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),
             beside: Beside::default(),
@@ -219,6 +226,7 @@ impl Lock {
             refreshed: Vec::new(),
             spread: None,
             servers: watched.rules.servers.map(|n| Box::new(Servers::new(n))),
+            renewers: Renewers::default(),
         }
     }
 

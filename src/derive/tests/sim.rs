@@ -553,6 +553,7 @@ impl Sim {
             maxmemory_policy: Some(self.memory.1.into()),
             evicted_keys: Some(self.evicted),
             expired_keys: Some(0),
+            connected_clients: Some(3),
             connections_received: Some(1),
             rejected_connections: Some(0),
             flushes: Some(Flushes { all: self.flushes, one: self.flushes_of_one }),
@@ -563,9 +564,12 @@ impl Sim {
 
     // What is shown.
 
+    pub fn view(&self) -> View {
+        View::of(&self.state, Instant { mono: self.now(), wall: 0.0 }, 1)
+    }
+
     pub fn lock(&self) -> LockView {
-        let view = View::of(&self.state, Instant { mono: self.now(), wall: 0.0 }, 1);
-        view.stores[0].locks[0].clone()
+        self.view().stores[0].locks[0].clone()
     }
 
     pub fn signal(&self, signal: Signal) -> Option<bool> {

@@ -2,6 +2,7 @@
 
 use super::{HOSTILE, host};
 use crate::config::SeriesTier;
+use crate::observe::Mono;
 use crate::observe::worker::ProcessState;
 use crate::view::*;
 
@@ -17,6 +18,9 @@ pub fn frozen() -> WorkerView {
             (LivenessSource::Heartbeat, false, Some(33.0)),
             (LivenessSource::List, true, None),
         ],
+        beats: std::sync::Arc::new(
+            (0..40).map(|n| Mono::from_secs_f64(917.0 + f64::from(n))).collect(),
+        ),
         heartbeats: Some(41),
         heartbeat_age_seconds: Some(43.0),
         frozen_after_seconds: Some(10.0),
@@ -31,6 +35,7 @@ pub fn frozen() -> WorkerView {
         process_gone: false,
         restarts: Some(0),
         claims: vec![("main".into(), "orders".into())],
+        connections: vec![("main".into(), Some(2), 1)],
         coverage_lost: Vec::new(),
     }
 }
@@ -44,6 +49,7 @@ pub fn gone() -> WorkerView {
         host: None,
         skew_bounds: Vec::new(),
         claims: vec![(HOSTILE.into(), HOSTILE.into())],
+        connections: vec![("main".into(), None, 3)],
         coverage_lost: vec![("heartbeat", "unreachable")],
         ..frozen()
     }
