@@ -88,7 +88,7 @@ impl Lock {
         if let Some(o) = &owner {
             self.succeeded_by(o, seat.named.as_ref(), expiry, c.seen.span.done);
             if !is_broken {
-                self.look_for_return(o, seat.named.as_ref(), c.seen.span.done, fx);
+                self.look_for_return(o, seat.named.as_ref(), c.seen.span, fx);
             }
         }
         let mut tenure = Tenure {

@@ -13,7 +13,7 @@ use crate::config::TokenKind;
 use crate::derive::tenure::Tenure;
 use crate::derive::wanted::Effects;
 use crate::derive::words::ContentionKind;
-use crate::observe::{Mono, Owner, Token};
+use crate::observe::{Mono, Owner, Span, Token};
 
 /// Owners that are remembered.
 const MOST: usize = 8;
@@ -25,7 +25,8 @@ const KEPT: [&str; 1] = ["bullmq"];
 #[derive(Clone, Debug)]
 struct Had {
     party: Party,
-    token: Token,
+    /// End of the last read that showed it.
+    last: Mono,
     /// Its lease would be over then.
     until: Option<Mono>,
     is_per_acquire: bool,
@@ -44,8 +45,12 @@ impl Former {
     }
 
     fn push(&mut self, had: Had) {
-        if let Some(i) = self.owners.iter().position(|o| o.token == had.token) {
+        if let Some(i) = self.owners.iter().position(|o| o.party.token == had.party.token) {
             self.owners.remove(i);
+        }
+        // Of tokens that are used again nothing has to be kept but who came after one that is not.
+        if self.owners.is_empty() && !had.is_per_acquire {
+            return;
         }
         if self.owners.len() >= MOST {
             self.owners.pop_front();
@@ -55,7 +60,8 @@ impl Former {
 
     /// The owner with this token, and the last one that had the lock after it and is not the same worker.
     fn returned(&self, token: &Token) -> Option<(&Had, &Had)> {
-        let i = self.owners.iter().position(|o| o.token == *token && o.is_per_acquire)?;
+        let is_it = |o: &Had| o.is_per_acquire && o.party.token.as_ref() == Some(token);
+        let i = self.owners.iter().position(is_it)?;
         let first = self.owners.get(i)?;
         let worker = first.party.worker.as_ref();
         let is_other = |o: &&Had| worker.is_none() || o.party.worker.as_ref() != worker;
@@ -76,11 +82,13 @@ impl Lock {
 
     /// A tenure ended.
     pub(super) fn remember_owner(&mut self, tenure: &Tenure, claim: &Claim) {
-        let Some(owner) = tenure.owner.as_ref().filter(|_| claim.is_seen_twice) else { return };
+        if tenure.owner.is_none() || !claim.is_seen_twice {
+            return;
+        }
         let is_kept = KEPT.contains(&tenure.value.format);
         self.contested.former.push(Had {
             party: Party::of(tenure),
-            token: owner.token.clone(),
+            last: tenure.last.span.done,
             until: claim.until,
             is_per_acquire: self.kind_of(tenure) == TokenKind::PerAcquire && !is_kept,
         });
@@ -91,19 +99,23 @@ impl Lock {
         &mut self,
         owner: &Owner,
         worker: Option<&Arc<str>>,
-        at: Mono,
+        read: Span,
         fx: &mut Effects,
     ) {
         if !self.tells_returns() || self.raised.is_some() {
             return;
         }
         let Some((first, between)) = self.contested.former.returned(&owner.token) else { return };
+        // A read over another connection that was overtaken shows who had it before.
+        if read.sent < between.last {
+            return;
+        }
         let mut owners = vec![first.party.clone(), between.party.clone()];
         if let Some(first) = owners.first_mut() {
             first.worker = worker.cloned().or(first.worker.take());
         }
         let until = between.until;
-        let basis = Basis::Reads;
+        let (at, basis) = (read.done, Basis::Reads);
         let proof = Proof { kind: ContentionKind::TokenReturned, at, owners, basis };
         self.prove(proof, until, fx);
     }

@@ -83,6 +83,16 @@ fn what_proves_nothing() {
         written_again(&mut s, "w:1");
         assert_nothing(&s, name);
     }
+    // A read of the first one that was overtaken by two of the second one.
+    let mut s = handed_over(rules(), "w:1", "v:2");
+    let key = s.key.take();
+    s.acquire("w:1", 30_000);
+    s.ms -= 1_500;
+    s.read_key();
+    s.ms += 1_500;
+    s.key = key;
+    s.advance(3_000);
+    assert_nothing(&s, "overtaken");
     // An attempt of a client that needs more servers than this, and that tries again with the same token.
     let mut s = Sim::new(1_000, None, rules());
     s.advance(2_500);
