@@ -8,6 +8,7 @@ mod promql;
 mod support;
 
 mod alert_rules;
+mod browser;
 mod chains;
 mod clock_bounds;
 mod clock_failures;
@@ -26,6 +27,7 @@ mod deploy_systemd;
 mod documents;
 mod events;
 mod evicted;
+mod evidence;
 mod failover;
 mod false_alarms;
 mod fencing;

@@ -11,5 +11,6 @@ mod reload;
 mod snapshots;
 mod sources;
 mod start;
+mod tokens;
 
 pub use start::{Failure, run};
