@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::parts::Parts;
 use super::sources::Sources;
+use super::walker::Walker;
 use crate::config::{Clock, Config, Store, WorkerGroup};
 use crate::derive::{LivenessSource, ToRead, ToWatch, Wanted};
 use crate::observe::{KeyId, Mono, Observation, StoreId};
@@ -70,6 +71,7 @@ pub struct Conductor {
     stores: BTreeMap<String, RunningStore>,
     workers: Option<RunningWorkers>,
     clocks: Option<RunningClocks>,
+    sockets: Walker,
     sources: Sources,
     parts: Parts,
     watched: Vec<ToWatch>,
@@ -87,6 +89,7 @@ impl Conductor {
             stores: BTreeMap::new(),
             workers: None,
             clocks: None,
+            sockets: Walker::default(),
             parts: Parts::default(),
             watched: Vec::new(),
             to_read: Vec::new(),
@@ -146,6 +149,7 @@ impl Conductor {
         self.parts.set(handles);
         self.apply_workers(config).await;
         self.apply_clocks(config).await;
+        self.sockets.apply(config, &self.paths.procfs, &self.out);
         let stores = &self.stores;
         let store = |name: &str| stores.get(name).map(|r| (r.id, r.handle.clone()));
         self.sources.apply(config, &self.parts, store).await;
@@ -282,6 +286,7 @@ impl Conductor {
         if let Some(running) = self.clocks.take() {
             running.handle.stop().await;
         }
+        self.sockets = Walker::default();
         self.sources.stop().await;
         for (_, running) in std::mem::take(&mut self.stores) {
             running.handle.stop().await;

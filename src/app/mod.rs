@@ -12,5 +12,6 @@ mod snapshots;
 mod sources;
 mod start;
 mod tokens;
+mod walker;
 
 pub use start::{Failure, run};

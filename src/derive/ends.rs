@@ -114,6 +114,9 @@ impl PendingEnd {
         }
         let flush = match after.flushes.between(&self.last, &self.gone) {
             None => return Some(Evidence::Unknown),
+            // What somebody removed was not there any more when the database was emptied.
+            Some(Flush::Ours | Flush::Perhaps) if self.told == Told::Removal => Flush::None,
+            Some(Flush::Ours) if self.told == Told::NotYet => return None,
             Some(Flush::Ours) => return Some(Evidence::Flushed),
             Some(Flush::NotYet) => return None,
             Some(flush) => flush,
@@ -131,7 +134,7 @@ impl PendingEnd {
             Told::Overwrite => return Some(Evidence::Overwritten),
             Told::Eviction => return Some(Evidence::Evicted),
             Told::NotYet if self.is_succeeded => return None,
-            Told::NotYet | Told::Nothing => {}
+            Told::NotYet | Told::Nothing | Told::Removal => {}
         }
         let evictions = match (self.last.marks.evicted, after.evicted) {
             (Some(e0), Some(e1)) => e1 > e0,

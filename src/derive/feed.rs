@@ -2,7 +2,7 @@
 
 use super::store::Store;
 use crate::observe::FeedRead;
-use crate::observe::feed::{Standing, Why};
+use crate::observe::feed::{Emptied, Standing, Why};
 
 /// The feed of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,33 @@ impl Store {
     /// Takes how the feed stands. The gap is the node's that it listens to.
     pub fn feed(&mut self, read: &FeedRead) {
         let &FeedRead { standing, is_asked, is_unsure, .. } = read;
-        let feed = Feed { standing, is_asked, is_unsure };
-        self.lines.entry(read.node.line).or_default().feed = Some(feed);
+        let line = self.lines.entry(read.node.line).or_default();
+        line.feed = Some(Feed { standing, is_asked, is_unsure });
+        match standing {
+            Standing::Live => line.whole_since = Some(read.at),
+            _ => line.whole_since = None,
+        }
+        line.emptied.clear();
         let node = self.node(&read.node);
         if !matches!(read.standing, Standing::Off(_)) || node.event_gap.is_some() {
             *node.event_gap.get_or_insert(0.0) += read.gap.as_secs_f64();
         }
+    }
+}
+
+/// Told so often at most, the last ones.
+const MOST_EMPTIED: usize = 16;
+
+impl Store {
+    /// The feed told that any key may have changed.
+    pub fn emptied(&mut self, told: &Emptied) {
+        let Some(line) = self.lines.get_mut(&told.node.line) else { return };
+        if line.emptied.len() >= MOST_EMPTIED {
+            // What is forgotten is not known to have come later.
+            line.emptied.pop_front();
+            line.whole_since = line.emptied.front().copied();
+        }
+        line.emptied.push_back(told.at);
     }
 }
 

@@ -7,6 +7,9 @@ use super::tenure::Seen;
 use crate::observe::Mono;
 use crate::observe::node::Flushes;
 
+/// A broadcast that comes so long after a read has nothing to do with what the read showed: both are of one server, and each
+/// is sent as soon as it is known.
+const APART: Duration = Duration::from_millis(50);
 /// How long the next read of one that may have outlived a flush is waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Tenures that are looked at for one that outlived a flush; the oldest ones.
@@ -32,6 +35,10 @@ pub struct Calls<'a> {
     pub is_only: bool,
     /// What is held there.
     pub stays: &'a [Stay],
+    /// Since when a feed is whole.
+    pub heard: Option<Mono>,
+    /// When it told since then that any key may have changed, which it does of every database that is emptied.
+    pub emptied: &'a [Mono],
 }
 
 /// Whether a flush took what was lost.
@@ -51,6 +58,9 @@ impl Calls<'_> {
     /// Between the last read that showed it and the first that did not; `None` where the calls are not known.
     pub fn between(&self, last: &Seen, gone: &Seen) -> Option<Flush> {
         let (before, after) = (last.marks.flushes?, self.calls?);
+        if self.came_later(last, gone, before, after) {
+            return Some(Flush::None);
+        }
         if after.all > before.all {
             return Some(Flush::Ours);
         }
@@ -71,6 +81,22 @@ impl Calls<'_> {
             (false, true) => Flush::Ours,
             (false, false) => Flush::Perhaps,
         })
+    }
+}
+
+impl Calls<'_> {
+    /// Whether a feed told of all that was emptied, and each time only after the key was gone.
+    fn came_later(&self, last: &Seen, gone: &Seen, before: Flushes, after: Flushes) -> bool {
+        let Some(heard) = self.heard.filter(|heard| *heard <= last.span.sent) else { return false };
+        let until = gone.span.done.plus(APART);
+        let later = self.emptied.iter().filter(|at| **at > until).count() as u64;
+        let is_between = |at: &&Mono| **at >= last.span.sent.max(heard) && **at <= until;
+        let calls = after.all.saturating_sub(before.all);
+        // No feed tells of databases that are swapped, which are counted with the others.
+        calls > 0
+            && after.one == before.one
+            && later >= calls
+            && !self.emptied.iter().any(|at| is_between(&at))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Everything that is known, and the one function that changes it.
 
+mod clients;
 mod empty;
 mod falls;
 mod looks;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clocks::Clocks;
+use super::connections::HostSockets;
 use super::host_clock::HostSteps;
 use super::pause::settle_steps;
 use super::polls::Polls;
@@ -50,6 +52,8 @@ pub struct State {
     pub host_clock: HostSteps,
     /// What sources tell of locks.
     pub resources: Resources,
+    /// Whose the sockets of this host are.
+    pub sockets: HostSockets,
     empty: empty::Told,
     falls: falls::Falls,
     retired: Mono,
@@ -74,6 +78,7 @@ impl State {
             clocks: Clocks::default(),
             host_clock: HostSteps::default(),
             resources: Resources::default(),
+            sockets: HostSockets::default(),
             empty: empty::Told::default(),
             falls: falls::Falls::default(),
             retired: at,
@@ -166,6 +171,8 @@ impl State {
                     s.failed(f);
                 }
             }
+            Observation::Clients(r) => self.clients(r),
+            Observation::Sockets(r) => self.sockets_seen(r),
             Observation::Sentinels(say) => {
                 if let Some(s) = self.stores.get_mut(&say.store) {
                     s.sentinels_say(say);
@@ -185,6 +192,11 @@ impl State {
             Observation::Feed(r) => {
                 if let Some(s) = self.stores.get_mut(&r.node.store) {
                     s.feed(r);
+                }
+            }
+            Observation::Emptied(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.emptied(r);
                 }
             }
             Observation::Heard(r) => {

@@ -38,6 +38,8 @@ pub struct Marks {
     pub stepped_micros: i64,
     /// Calls that empty databases, as of the last facts before the read.
     pub flushes: Option<Flushes>,
+    /// When those facts were asked for.
+    pub counted_at: Option<Mono>,
     /// Evictions, as of the last facts before the read.
     pub evicted: Option<u64>,
 }

@@ -1,6 +1,7 @@
 //! A view with everything that a view can have: two stores, one of them not fresh, replicas, locks of every tier and
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
+mod clients;
 mod contention;
 mod group;
 mod host;
@@ -122,6 +123,8 @@ fn node(addr: &str, role: &'static str) -> NodeView {
             restart_unsafe: Some(false),
             evicted_keys: Some(0),
             expired_keys: Some(12),
+            clients: primary
+                .then(|| vec![("redis-py".into(), HOSTILE.into(), 3), ("".into(), "".into(), 2)]),
             connections_received: Some(99),
             rejected_connections: Some(0),
         }),
@@ -226,6 +229,10 @@ fn orders_lock() -> LockView {
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         hints: Vec::new(),
         beat_age_seconds: Some(43.0),
+        clients: Some(clients::of_main()),
+        last_write: None,
+        renewer_separate: Some(true),
+        renewals: vec![clients::renewal()],
         told: told::of_others(),
         contention: contention::of_orders(),
         missed_pointer: None,

@@ -23,6 +23,15 @@ pub struct FeedRead {
     pub gap: Duration,
 }
 
+/// A feed told that any key may have changed: it does of every database that is emptied, and where too many changed at once.
+#[derive(Clone, Debug)]
+pub struct Emptied {
+    /// The primary that it listens to.
+    pub node: NodeRef,
+    /// When that arrived.
+    pub at: Mono,
+}
+
 /// How a feed stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {

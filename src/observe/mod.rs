@@ -5,6 +5,7 @@
 //! outside become text that may be printed.
 
 pub mod cgroup;
+pub mod client;
 pub mod clock;
 pub mod companion;
 pub mod feed;
@@ -15,6 +16,7 @@ pub mod node;
 pub mod poll;
 pub mod sentinel;
 pub mod slowlog;
+pub mod socket;
 pub mod source;
 pub mod stall;
 pub mod time;
@@ -24,12 +26,14 @@ pub mod worker;
 use std::sync::Arc;
 
 pub use cgroup::CgroupRead;
+pub use client::ClientsRead;
 pub use clock::{ClockRead, HostClock};
 pub use feed::FeedRead;
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
 pub use node::{Line, NodeFacts, NodeRef, Role};
 pub use sentinel::SentinelsSay;
+pub use socket::SocketsRead;
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
@@ -88,12 +92,18 @@ pub enum Observation {
     Node(Box<NodeFacts>),
     /// A node could not be reached or refused us.
     NodeFailed(node::NodeFailed),
+    /// What a node says of the connections of its clients.
+    Clients(ClientsRead),
+    /// Whose the connected sockets of this host are.
+    Sockets(SocketsRead),
     /// What the sentinels of a store say of its primary.
     Sentinels(SentinelsSay),
     /// A sweep over all keys of a node ended.
     SweepDone(node::SweepDone),
     /// How a store's event feed stands.
     Feed(FeedRead),
+    /// A store's event feed told that any key may have changed.
+    Emptied(feed::Emptied),
     /// What a store's event feed heard.
     Heard(Box<feed::Heard>),
     /// A poll of a target ended; tells about the exporter, not about locks.

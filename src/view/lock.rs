@@ -157,6 +157,13 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         hints: hint::hints(state, lock, &holders, &blind, now),
         blind,
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
+        clients: None,
+        last_write: only.and_then(|h| {
+            let write = &h.tenure.write;
+            Some((write.after?.0, write.shown.span.done))
+        }),
+        renewer_separate: lock.renewers.separate(),
+        renewals: Vec::new(),
         told: resources::told(state, lock, now),
         contention: contention::proofs(lock, now),
         missed_pointer: lock.missed_pointer(),
@@ -201,6 +208,7 @@ fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView
         renewal_minus_heartbeat_seconds: None,
         unreplicated_seconds: None,
         divergences: Vec::new(),
+        renewer_separate: None,
         beat_age_seconds: None,
         ..view
     }

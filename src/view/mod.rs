@@ -2,6 +2,7 @@
 //! known or not judged" and is never printed. Made from [`crate::derive`]; knows no metric name and no format.
 
 mod build;
+mod clients;
 mod clock;
 mod contention;
 mod coverage;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 pub use crate::derive::lock::proof::Basis;
 pub use build::Instant;
+pub use clients::{ByLibrary, ClientView, ClientsView, RenewalView};
 pub use clock::ClockView;
 pub use contention::{ContentionView, PartyView};
 pub use coverage::BLIND;
@@ -41,6 +43,7 @@ pub use worker::{PollerView, WorkerProcessView, WorkerView};
 pub use crate::config::SeriesTier;
 pub use crate::derive::lock::recent::{Act, Mark, Recent};
 pub use crate::derive::quorum::Votes;
+pub use crate::derive::renewers::Fit;
 pub use crate::derive::{
     Aspect, BlindReason, ClockStatus, ContentionKind, DivergenceKind, Evidence, LeaseSource,
     Liveness, LivenessSource, Signal, StallSource,
@@ -217,6 +220,14 @@ pub struct LockView {
     pub hints: Vec<(Aspect, Hint)>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
+    /// Who is connected to its primary; shared by all locks of it.
+    pub clients: Option<Arc<ClientsView>>,
+    /// The reads between which its lease was last written.
+    pub last_write: Option<(Mono, Mono)>,
+    /// Whether another process renews it than the one that works.
+    pub renewer_separate: Option<bool>,
+    /// What its last renewals told of that, the newest first.
+    pub renewals: Vec<RenewalView>,
     /// What sources tell of it.
     pub told: ToldView,
     /// The last proofs that two owners had it at once, and hints at it, oldest first, bounded.

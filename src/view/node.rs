@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::clients::{ByLibrary, by_library};
 use super::slowlog::SlowlogView;
 use super::{Instant, slowlog};
 use crate::derive::State;
@@ -82,6 +83,8 @@ pub struct NodeFactsView {
     pub evicted_keys: Option<u64>,
     /// `expired_keys`.
     pub expired_keys: Option<u64>,
+    /// Its connections by client library and version, where it says who is connected.
+    pub clients: Option<ByLibrary>,
     /// `total_connections_received`.
     pub connections_received: Option<u64>,
     /// `rejected_connections`.
@@ -146,6 +149,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
                     .then(|| node.unsafe_until.is_some_and(|until| now < until)),
                 evicted_keys: f.evicted_keys,
                 expired_keys: f.expired_keys,
+                clients: by_library(node, now),
                 connections_received: f.connections_received,
                 rejected_connections: f.rejected_connections,
             }

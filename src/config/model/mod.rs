@@ -25,7 +25,9 @@ pub use lock::{
 };
 pub use sentinel::Sentinels;
 pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
-pub use store::{Events, Password, RedisAddr, RedisUrl, Slowlog, Store, TlsFiles, Topology};
+pub use store::{
+    Clients, Events, Password, RedisAddr, RedisUrl, Slowlog, Store, TlsFiles, Topology,
+};
 pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 
 /// Everything that is configured.

@@ -39,6 +39,8 @@ pub struct Store {
     pub clocks: Vec<NodeClock>,
     /// How the server tells of changes between two polls.
     pub events: Events,
+    /// Whether the servers are asked who is connected to them, and processes here are looked up.
+    pub clients: Clients,
     /// The locks.
     pub locks: Vec<LockConfig>,
 }
@@ -54,6 +56,18 @@ pub enum Events {
     /// By keyspace notifications, which the server has to have on.
     Notifications,
     /// Not at all.
+    Off,
+}
+
+/// Whether the servers are asked who is connected to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clients {
+    /// Yes; which processes of this host they are is looked up where workers' processes are watched.
+    #[default]
+    Auto,
+    /// Yes, and processes are looked up in any case.
+    On,
+    /// No.
     Off,
 }
 

@@ -110,6 +110,7 @@ pub(in crate::config) static STORE: Section = Section {
         key("connect_timeout", Duration("10ms", "1m"), "1s"),
         key("response_timeout", Duration("10ms", "1m"), "1s"),
         key("events", OneOf(&["auto", "tracking", "notifications", "off"], &[]), "auto"),
+        key("clients", OneOf(&["auto", "on", "off"], &[]), "auto"),
         key("slowlog", OneOf(&["auto", "on", "off"], &[]), "auto"),
         key("owner_index", Table(&OWNER_INDEX), ""),
         key("clocks", List(&NODE_CLOCK), ""),

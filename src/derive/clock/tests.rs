@@ -50,11 +50,26 @@ fn a_step_back_by_just_the_time_between_two_readings_is_counted_by_the_next() {
     c.observe(ServerTime(2_000_700), span(3000, 1));
     assert!(c.is_standing(), "it may as well stand");
     assert_eq!(c.steps, 0);
-    c.observe(ServerTime(2_007_700), span(3007, 1));
+    c.observe(ServerTime(2_037_700), span(3037, 1));
     assert!(!c.is_standing());
     assert_eq!((c.forward, c.backward), (0, 1));
     assert!((c.last_step.unwrap() + 1_000_000).abs() < 3000);
     assert!(c.stood_after(Mono(0)));
+}
+
+#[test]
+fn what_time_advances_within_a_turn_of_the_servers_loop_is_no_running_clock() {
+    let mut c = NodeClock::default();
+    c.observe(ServerTime(1_000_000), span(1000, 1));
+    for k in 2..=61 {
+        // Two readings, one right after the other.
+        c.observe(ServerTime(1_000_500), span(k * 1000, 0));
+        c.observe(ServerTime(1_000_500 + 300), span(k * 1000, 1));
+        assert!(c.is_standing());
+        assert_eq!(c.steps, 0);
+    }
+    c.observe(ServerTime(2_000_500), span(62_000, 1));
+    assert!((c.last_step.unwrap() + 60_000_000).abs() < 3000);
 }
 
 #[test]
@@ -116,11 +131,36 @@ fn a_long_silence_widens_the_interval() {
 #[test]
 fn numbers_at_the_edge_are_no_panic() {
     let mut c = NodeClock::default();
-    for time in [i64::MIN, i64::MAX, 0, i64::MIN, 5, i64::MAX] {
-        c.observe(ServerTime(time), span(1000, 5));
+    for (k, time) in (0..).zip([i64::MIN, i64::MAX, 0, i64::MIN, 5, i64::MAX]) {
+        c.observe(ServerTime(time), span(1000 + k, 5));
         c.sweep_ended();
         c.step_is_theirs();
         c.interval_at(Mono(u64::MAX));
         c.send_at(ServerTime(time));
+    }
+}
+
+proptest::proptest! {
+    /// What a feed proves of many keys is told with the reading of its proof, over and over and after younger ones.
+    #[test]
+    fn a_reading_that_is_told_again_or_late_says_nothing(
+        gaps in proptest::collection::vec(1_u64..5_000, 2..40),
+        again in proptest::collection::vec((0_usize..40, 0_usize..40), 0..40),
+    ) {
+        let mut at = 1_000;
+        let readings: Vec<_> = gaps.iter().map(|gap| { at += gap; (7_000_000 + at as i64 * 1000, span(at, 2)) }).collect();
+        let (mut once, mut more) = (NodeClock::default(), NodeClock::default());
+        for (k, (time, span)) in readings.iter().enumerate() {
+            once.observe(ServerTime(*time), *span);
+            more.observe(ServerTime(*time), *span);
+            for (_, old) in again.iter().filter(|(when, _)| *when == k) {
+                let (time, span) = readings[(*old).min(k)];
+                more.observe(ServerTime(time), span);
+            }
+            once.sweep_ended();
+            more.sweep_ended();
+        }
+        proptest::prop_assert_eq!(format!("{once:?}"), format!("{more:?}"));
+        proptest::prop_assert!(!more.is_standing() && more.steps == 0);
     }
 }

@@ -19,6 +19,7 @@ const MARKS: Marks = Marks {
     steps: 0,
     stepped_micros: 0,
     flushes: Some(Flushes { all: 0, one: 0 }),
+    counted_at: None,
     evicted: Some(0),
 };
 
@@ -51,7 +52,14 @@ fn end(last_ms: i64, gone_ms: i64, e_ms: i64) -> PendingEnd {
 }
 
 const fn calls(all: u64, one: u64, stays: &[Stay]) -> Calls<'_> {
-    Calls { calls: Some(Flushes { all, one }), sent: Mono(0), is_only: false, stays }
+    Calls {
+        calls: Some(Flushes { all, one }),
+        sent: Mono(0),
+        is_only: false,
+        stays,
+        heard: None,
+        emptied: &[],
+    }
 }
 
 const AFTER: After<'static> =
@@ -167,5 +175,34 @@ proptest! {
         if settle(&p) == Some(Evidence::Lapsed) {
             prop_assert!(last <= e && e - last <= 50 && last + d >= e);
         }
+    }
+}
+
+#[test]
+fn a_flush_that_was_told_of_after_the_key_was_gone_did_not_take_it() {
+    let at = |ms: u64| Mono(ms * 1_000_000);
+    let e = end(1000, 2000, 60_000);
+    for (name, heard, emptied, counted, expected) in [
+        ("later", Some(at(500)), &[at(2060)][..], calls(1, 0, &[]), Evidence::Released),
+        ("at about that time", Some(at(500)), &[at(2040)], calls(1, 0, &[]), Evidence::Flushed),
+        ("before too", Some(at(500)), &[at(1500), at(2060)], calls(2, 0, &[]), Evidence::Flushed),
+        ("long before", Some(at(500)), &[at(900), at(2060)], calls(1, 0, &[]), Evidence::Released),
+        ("one was not told", Some(at(500)), &[at(2060)], calls(2, 0, &[]), Evidence::Flushed),
+        ("none was told", Some(at(500)), &[], calls(1, 0, &[]), Evidence::Flushed),
+        ("whole since then", Some(at(1500)), &[at(2060)], calls(1, 0, &[]), Evidence::Flushed),
+        ("not whole", None, &[at(2060)], calls(1, 0, &[]), Evidence::Flushed),
+        ("swapped too", Some(at(500)), &[at(2060)], calls(1, 1, &[]), Evidence::Flushed),
+    ] {
+        let after = After { flushes: Calls { heard, emptied, ..counted }, ..AFTER };
+        assert_eq!(e.settle(after, None), Some(expected), "{name}");
+    }
+    // What events tell that somebody removed, no flush took.
+    let flushed = After { flushes: calls(1, 0, &[]), ..AFTER };
+    for (told, expected) in [
+        (Told::Removal, Some(Evidence::Released)),
+        (Told::Nothing, Some(Evidence::Flushed)),
+        (Told::NotYet, None),
+    ] {
+        assert_eq!(PendingEnd { told, ..e.clone() }.settle(flushed, None), expected, "{told:?}");
     }
 }

@@ -23,6 +23,8 @@ pub enum Told {
     Overwrite,
     /// The server evicted the key.
     Eviction,
+    /// Somebody removed the key, and no flush did.
+    Removal,
 }
 
 /// When deeds arrived.
@@ -30,7 +32,9 @@ pub enum Told {
 pub struct Deeds {
     writes: VecDeque<Mono>,
     evictions: VecDeque<Mono>,
-    /// Other removals, and what is not known.
+    /// Other removals.
+    removals: VecDeque<Mono>,
+    /// What is not known.
     doubts: VecDeque<Mono>,
     /// The last doubt or eviction that was forgotten.
     forgotten: Option<Mono>,
@@ -42,7 +46,8 @@ impl Deeds {
         let kept = match deed {
             Deed::Wrote => &mut self.writes,
             Deed::Evicted => &mut self.evictions,
-            Deed::Removed | Deed::Unknown => &mut self.doubts,
+            Deed::Removed => &mut self.removals,
+            Deed::Unknown => &mut self.doubts,
         };
         kept.push_back(at);
         if kept.len() > MOST {
@@ -57,10 +62,16 @@ impl Deeds {
     /// time. An owner that lets go leaves a removal of its own, also beside an eviction.
     pub fn prove(&self, from: Mono, to: Mono, is_gone: bool) -> Told {
         let is_within = |at: &Mono| (from..=to).contains(at);
+        let first = |all: &VecDeque<Mono>| all.iter().copied().find(is_within);
         let is_doubtful = self.doubts.iter().any(is_within)
             || self.forgotten.is_some_and(|forgotten| forgotten >= from);
         if is_doubtful {
             Told::Nothing
+        } else if let Some(removed) = first(&self.removals) {
+            // What was written before may have been another owner's, and its removal too.
+            let is_owners = first(&self.writes).is_none_or(|wrote| wrote > removed)
+                && !self.evictions.iter().any(is_within);
+            if is_owners { Told::Removal } else { Told::Nothing }
         } else if self.evictions.iter().any(is_within) {
             Told::Eviction
         } else if !is_gone && self.writes.iter().any(is_within) {
@@ -140,6 +151,24 @@ mod tests {
         let mut many: Vec<_> = (0..20).map(|k| (Evicted, 110 + k)).collect();
         many.push((Wrote, 150));
         assert_eq!(told(&many, false), Told::Nothing, "some were forgotten");
+    }
+
+    #[test]
+    fn the_owners_removal_comes_before_any_write() {
+        use Deed::{Evicted, Removed, Unknown, Wrote};
+        for is_gone in [false, true] {
+            for deeds in [&[(Removed, 140)][..], &[(Removed, 140), (Wrote, 150), (Removed, 160)]] {
+                assert_eq!(told(deeds, is_gone), Told::Removal, "{deeds:?}");
+            }
+            for deeds in [
+                &[(Removed, 99)][..],
+                &[(Wrote, 130), (Removed, 140)],
+                &[(Removed, 140), (Unknown, 150)],
+                &[(Removed, 140), (Evicted, 150)],
+            ] {
+                assert_ne!(told(deeds, is_gone), Told::Removal, "{deeds:?}");
+            }
+        }
     }
 
     #[test]

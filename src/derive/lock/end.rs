@@ -183,7 +183,7 @@ impl Lock {
         }
         self.mark(Act::Ended, tenure.expiry, c.seen);
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
-        let claim = Claim::of(&tenure, lease, is_cut, c.seen.span.done);
+        let claim = Claim::of(&tenure, lease, is_cut, &c.seen);
         if !is_broken && self.raised.is_none() {
             self.remember_owner(&tenure, &claim);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::proof::{Basis, Party, Proof};
 use super::{Lock, Phase};
 use crate::derive::ends::{After, Cut, PendingEnd};
-use crate::derive::tenure::Tenure;
+use crate::derive::tenure::{Seen, Tenure};
 use crate::derive::wanted::Effects;
 use crate::derive::words::{ContentionKind, Evidence};
 use crate::observe::{Expiry, Mono, Owner, Token};
@@ -26,6 +26,8 @@ pub struct Claim {
     pub acquired_after: Option<u64>,
     /// It was seen in two reads.
     pub is_seen_twice: bool,
+    /// It was seen before the last count of emptied databases that shows no more of them: it was there before the flush.
+    pub is_seen_before_flush: bool,
     /// The other owner that was seen before `until`.
     pub successor: Option<Party>,
     /// The worker that something named as the holder.
@@ -36,20 +38,24 @@ pub struct Claim {
 
 impl Claim {
     /// Of a tenure that ended; `lease` is its L in microseconds.
-    pub(super) fn of(tenure: &Tenure, lease: Option<i64>, is_cut: bool, gone: Mono) -> Self {
+    pub(super) fn of(tenure: &Tenure, lease: Option<i64>, is_cut: bool, gone: &Seen) -> Self {
         let until = match (tenure.expiry, lease) {
-            (Expiry::Never, _) => Some(gone.plus(ENDLESS)),
+            (Expiry::Never, _) => Some(gone.span.done.plus(ENDLESS)),
             (Expiry::At(_), Some(l)) if is_cut => {
                 let made = tenure.write.made_at(Some(l));
                 Some(made.plus(Duration::from_micros(l.max(0).unsigned_abs())))
             }
             (Expiry::At(_), None) if is_cut => None,
-            (Expiry::At(_), _) => Some(over_at(tenure, gone)),
+            (Expiry::At(_), _) => Some(over_at(tenure, gone.span.done)),
         };
+        // Of what the end is measured against, the youngest.
+        let is_same = gone.marks.flushes == tenure.last.marks.flushes;
+        let counted = if is_same { gone.marks.counted_at } else { tenure.last.marks.counted_at };
         Self {
             until: until.filter(|_| !tenure.shortened),
             acquired_after: tenure.acquired_after,
             is_seen_twice: tenure.first.span.done < tenure.last.span.done,
+            is_seen_before_flush: counted.is_some_and(|at| at >= tenure.first.span.done),
             successor: None,
             worker: tenure.seat.named.clone(),
             pid: tenure.seat.pid,
@@ -77,7 +83,9 @@ pub(super) fn is_back(lost: (&Token, Option<&Arc<str>>), now: (&Token, Option<&A
 pub fn was_taken(claim: &Claim, evidence: Evidence, cut: Cut) -> bool {
     (claim.is_seen_twice || evidence == Evidence::Overwritten)
         && match evidence {
-            Evidence::Flushed | Evidence::Evicted | Evidence::ClockStep => true,
+            // One that took it after the flush may have let go.
+            Evidence::Flushed => claim.is_seen_before_flush,
+            Evidence::Evicted | Evidence::ClockStep => true,
             // The proof lies between two reads, each of which shows another owner.
             Evidence::Overwritten => true,
             // The new primary has all up to there: an acquire that it knew of was let go of by its owner, or overwritten.

@@ -50,6 +50,7 @@ use super::habit::Habit;
 use super::holds::Holds;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
+use super::renewers::Renewers;
 use super::replica::Replica;
 use super::servers::Servers;
 use super::sight::Sight;
@@ -172,6 +173,8 @@ pub struct Lock {
     pub spread: Option<Box<Spread>>,
     /// Its servers, if several of their own have it.
     pub servers: Option<Box<Servers>>,
+    /// Who renews it.
+    pub renewers: Renewers,
 }
 
 impl Lock {
@@ -223,6 +226,7 @@ impl Lock {
             refreshed: Vec::new(),
             spread: None,
             servers: watched.rules.servers.map(|n| Box::new(Servers::new(n))),
+            renewers: Renewers::default(),
         }
     }
 

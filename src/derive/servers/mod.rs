@@ -117,6 +117,7 @@ impl Servers {
             steps,
             stepped_micros: 0,
             flushes: Some(Flushes::default()),
+            counted_at: Some(now),
             evicted: Some(0),
         };
         Seen { span: Span { sent, done: now }, time, marks }

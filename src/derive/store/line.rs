@@ -1,5 +1,6 @@
 //! One line of a store: a primary with its replicas, which of its nodes is judged, and where its record breaks. Knows no lock.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Store;
@@ -8,7 +9,7 @@ use super::succession::Succession;
 use crate::derive::feed::Feed;
 use crate::derive::node::Node;
 use crate::observe::node::SweepDone;
-use crate::observe::{Line, NodeRef, Role};
+use crate::observe::{Line, Mono, NodeRef, Role};
 
 /// What is known of a line.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,10 @@ pub struct LineState {
     /// Its event feed, if it ever told of itself.
     pub feed: Option<Feed>,
     pub(super) hearing: Option<Hearing>,
+    /// Since when that is whole.
+    pub(in crate::derive) whole_since: Option<Mono>,
+    /// When it told since then that any key may have changed.
+    pub(in crate::derive) emptied: VecDeque<Mono>,
 }
 
 /// What a node's answer means for who is the primary.
@@ -52,6 +57,16 @@ pub(super) enum Follows {
 }
 
 impl LineState {
+    /// When a whole feed told that any key may have changed.
+    pub(super) fn emptied(&self) -> Vec<Mono> {
+        self.emptied.iter().copied().collect()
+    }
+
+    /// Since when the feed of the primary is whole.
+    pub(super) fn whole_since(&self) -> Option<Mono> {
+        self.whole_since
+    }
+
     /// Whether this node's reads are judged.
     pub fn is_led_by(&self, addr: &Arc<str>) -> bool {
         self.primary.as_ref() == Some(addr)

@@ -15,7 +15,7 @@ use crate::derive::tenure::Marks;
 use crate::derive::wanted::Effects;
 use crate::derive::words::Evidence;
 use crate::observe::node::Flushes;
-use crate::observe::{KeyId, Line, NodeFacts};
+use crate::observe::{KeyId, Line, Mono, NodeFacts};
 
 /// Longest lease assumed for a restart before any lease is known.
 const LEAST_UNSAFE: Duration = Duration::from_secs(30);
@@ -78,7 +78,11 @@ impl Store {
         let stays = self.stays(line, facts);
         let has_others = self.nodes.get(&facts.node.addr).is_none_or(|n| n.has_other_databases);
         let is_only = !has_others && facts.has_other_databases == Some(false);
-        let flushes = Calls { calls: facts.flushes, sent: facts.span.sent, is_only, stays: &stays };
+        let emptied: Vec<Mono> = self.lines.get(&line).map_or_else(Vec::new, LineState::emptied);
+        let heard = self.lines.get(&line).and_then(LineState::whole_since);
+        let calls = facts.flushes;
+        let sent = facts.span.sent;
+        let flushes = Calls { calls, sent, is_only, stays: &stays, heard, emptied: &emptied };
         let after = After { flushes, evicted: facts.evicted_keys, cut };
         let failovers = self.lines.get(&line).map(|l| l.failover_marks).unwrap_or_default();
         let of_servers = servers::After {
@@ -149,6 +153,7 @@ pub(super) fn marks(node: &Node, line: &LineState) -> Marks {
         steps: node.clock.steps,
         stepped_micros: node.clock.stepped_micros,
         flushes: facts.and_then(|f| f.flushes),
+        counted_at: facts.map(|f| f.span.sent),
         evicted: facts.and_then(|f| f.evicted_keys),
     }
 }

@@ -11,16 +11,19 @@ use crate::observe::node::FailReason;
 use crate::observe::{Mono, Observation, Span};
 
 /// A feed that hears all, as a poller tells of it.
-struct Feed {
+pub struct Feed {
     since: Mono,
-    hears: bool,
+    pub hears: bool,
+    /// It tells of databases that are emptied.
+    pub tells: bool,
     known: Mono,
     deeds: Vec<(Mono, Deed)>,
 }
 
 impl Feed {
-    fn begin(s: &mut Sim) -> Self {
-        let mut feed = Self { since: s.now(), hears: true, known: s.now(), deeds: Vec::new() };
+    pub fn begin(s: &mut Sim) -> Self {
+        let mut feed =
+            Self { since: s.now(), hears: true, tells: true, known: s.now(), deeds: Vec::new() };
         feed.stands(s, Standing::Live);
         feed.answers(s);
         feed
@@ -38,12 +41,12 @@ impl Feed {
         }));
     }
 
-    fn did(&mut self, s: &mut Sim, deed: Deed) {
+    pub fn did(&mut self, s: &mut Sim, deed: Deed) {
         self.deeds.push((s.now(), deed));
         s.advance(1);
     }
 
-    fn answers(&mut self, s: &mut Sim) {
+    pub fn answers(&mut self, s: &mut Sim) {
         let asked = Span { sent: s.now(), done: s.now() };
         let deeds = std::mem::take(&mut self.deeds);
         s.step(Observation::Heard(Box::new(Heard {

@@ -14,6 +14,7 @@ mod clocks;
 mod contention;
 mod crowd;
 mod cut;
+mod emptied;
 mod ends;
 mod events;
 mod facts;

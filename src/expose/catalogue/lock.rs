@@ -144,6 +144,10 @@ families! { LOCKS:
     WAITING_SECONDS = Counter Full "dlock_lock_waiting_seconds_total" ["store", "lock"]
         "Time that somebody waited for the lock, in seconds on the exporter's monotonic clock. Absent where its format \
          does not show it.";
+    RENEWER_SEPARATE = Gauge Full "dlock_lock_renewer_separate" ["store", "lock"]
+        "1 when, of three renewals in a row, none can have come from the connections of the holder's own process, and another \
+         process of this host can have made them: what works may hang while the lease is renewed. 0 when the holder's process \
+         makes them. Absent unless both are seen, and where that is not clear.";
     TOKEN_ISSUED = Gauge Full "dlock_fencing_token_issued" ["store", "lock"]
         "Last fencing token issued for the lock: by its configured source, else by the library's own counter. Absent \
          where nothing tells.";

@@ -96,5 +96,8 @@ fn add_facts(sheet: &mut Sheet, store: &str, addr: &str, facts: &NodeFactsView) 
     sheet.add_some(&cat::EVICTED_KEYS, at, count(facts.evicted_keys));
     sheet.add_some(&cat::EXPIRED_KEYS, at, count(facts.expired_keys));
     sheet.add_some(&cat::CONNECTIONS_RECEIVED, at, count(facts.connections_received));
+    for (library, version, n) in facts.clients.iter().flatten() {
+        sheet.add(&cat::CLIENTS, [store, addr, library, version], *n as f64);
+    }
     sheet.add_some(&cat::REJECTED_CONNECTIONS, at, count(facts.rejected_connections));
 }

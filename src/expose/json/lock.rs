@@ -38,6 +38,7 @@ pub(super) struct Lock<'a> {
     held_seconds: Option<f64>,
     held_since_timestamp: Option<f64>,
     lease: Lease<'a>,
+    renewer_separate: Option<bool>,
     previous: Option<Previous<'a>>,
     unreplicated_seconds: Option<f64>,
     replicas_diverged: Vec<Divergence<'a>>,
@@ -146,6 +147,7 @@ pub(super) fn describe<'a>(
         held_seconds: now(lock.held_seconds),
         held_since_timestamp: lock.held_since_timestamp,
         lease: describe_lease(lock, fresh),
+        renewer_separate: lock.renewer_separate.filter(|_| fresh),
         previous: lock.previous.as_ref().map(|(worker, evidence)| Previous {
             worker: not_empty(worker),
             evidence: evidence.as_str(),

@@ -17,6 +17,7 @@ impl Session<'_> {
     pub(super) async fn end_sweep(&mut self) -> Result<(), End> {
         let Some(sweep) = self.sweep.take() else { return Ok(()) };
         let facts_begun = clock::mono();
+        self.is_polled = true;
         let server = match sweep.server {
             Some(server) => Some(server),
             None => self.read_facts().await?,
@@ -57,6 +58,7 @@ impl Session<'_> {
             return Err(End::Failed(Failure::new(FailReason::NotReady, detail)));
         }
         let addr = self.task.node.addr.clone();
+        self.task.clients.connected = facts.connected_clients;
         let shows_no_lock = self.task.sweeper.slots.shows_none();
         let seen = Seen { shows_no_lock, ..Seen::from(&facts) };
         self.task.report(Report::Facts(addr, seen)).await?;
@@ -65,7 +67,30 @@ impl Session<'_> {
         Ok(server)
     }
 
-    pub(super) async fn read_slowlog(&mut self) -> Result<(), End> {
+    /// When the node is asked for its clients: not before it was polled, which is when it says how many it has.
+    fn clients_due(&self) -> Option<Mono> {
+        self.task.clients.due().filter(|_| self.is_polled)
+    }
+
+    async fn list_clients(&mut self) -> Result<(), End> {
+        let NodeTask { clients, abilities, node, context, .. } = &mut *self.task;
+        let read = clients.read(&mut self.conn, abilities, node, &context.store.name).await?;
+        self.task.send(Observation::Clients(read)).await
+    }
+
+    /// When something is due that is read rarely.
+    pub(super) fn rare_due(&self) -> Option<Mono> {
+        [self.clients_due(), self.task.slowlog.due()].into_iter().flatten().min()
+    }
+
+    pub(super) async fn read_rare(&mut self, now: Mono) -> Result<(), End> {
+        match self.clients_due().is_some_and(|due| due <= now) {
+            true => self.list_clients().await,
+            false => self.read_slowlog().await,
+        }
+    }
+
+    async fn read_slowlog(&mut self) -> Result<(), End> {
         let hello = &self.reader.hello;
         let keys = self.task.keys.borrow().clone();
         let NodeTask { slowlog, abilities, node, .. } = &mut *self.task;

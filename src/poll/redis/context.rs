@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::messages::Report;
 use super::silence::Silence;
+use crate::clock;
 use crate::config::{LockRules, Store};
 use crate::observe::{Line, Mono, StoreId};
 use crate::poll::Out;
@@ -65,6 +66,18 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// Sweeps are in step from now on.
+    pub fn new(
+        (store, id): (Arc<Store>, StoreId),
+        settings: Settings,
+        out: Out,
+        reports: mpsc::Sender<Report>,
+        patterns: Vec<Vec<u8>>,
+    ) -> Self {
+        let (epoch, silences) = (clock::mono(), Mutex::default());
+        Self { store, id, settings, out, reports, patterns, epoch, silences }
+    }
+
     /// What the feed of a line proves; nothing while there is none.
     pub fn silence(&self, line: Line) -> Arc<Silence> {
         let mut all = self.silences.lock().unwrap_or_else(PoisonError::into_inner);

@@ -45,6 +45,8 @@ pub struct Session<'a> {
     next_sweep: Mono,
     /// The first sweep is not spread out.
     first: bool,
+    /// A sweep ended over this connection.
+    pub(super) is_polled: bool,
     /// Among the keys that are to be read now are some that changed.
     changed: bool,
     /// Since when the feed was whole as the last sweep began, and when the last one began that read all.
@@ -67,6 +69,7 @@ impl<'a> Session<'a> {
             sweep: None,
             next_sweep: clock::mono(),
             first: true,
+            is_polled: false,
             changed: false,
             whole_since: None,
             read_all_at: None,
@@ -120,8 +123,8 @@ impl<'a> Session<'a> {
         if self.scan_due().is_some_and(|due| due <= now) {
             return self.scan().await;
         }
-        if self.task.slowlog.due().is_some_and(|due| due <= now) {
-            return self.read_slowlog().await;
+        if self.rare_due().is_some_and(|due| due <= now) {
+            return self.read_rare(now).await;
         }
         self.wait(now).await
     }
@@ -280,7 +283,7 @@ impl<'a> Session<'a> {
     async fn wait(&mut self, now: Mono) -> Result<(), End> {
         let sweep = self.sweep.as_ref().map_or(self.next_sweep, Sweep::due);
         let timed = self.timed.keys().next().copied();
-        let due = [Some(sweep), timed, self.scan_due(), self.task.slowlog.due()];
+        let due = [Some(sweep), timed, self.scan_due(), self.rare_due()];
         let due = due.into_iter().flatten().min();
         let pause = due.map_or(Duration::ZERO, |due| due.since(now));
         let NodeTask { requests, keys, proofs, .. } = &mut *self.task;

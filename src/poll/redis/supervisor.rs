@@ -83,18 +83,9 @@ impl Supervisor {
     ) -> Self {
         let (keys, told) = Keys::new(id, &store.locks, settings.keeps());
         let patterns = keys.patterns();
-        let epoch = clock::mono();
+        let context = Context::new((store, id), settings, out, reports, patterns);
         Self {
-            context: Arc::new(Context {
-                store,
-                id,
-                settings,
-                out,
-                reports,
-                patterns,
-                epoch,
-                silences: Default::default(),
-            }),
+            context: Arc::new(context),
             inbox,
             keys,
             told,

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use super::ability::Abilities;
 use super::agenda::{Agenda, Patterns};
 use super::beside::Beside;
+use super::clients::ClientList;
 use super::context::Context;
 use super::failure::Failure;
 use super::keys::KeyList;
@@ -52,6 +53,7 @@ pub struct NodeTask {
     pub(super) silence: Arc<Silence>,
     pub(super) proofs: watch::Receiver<()>,
     pub(super) beside: Beside,
+    pub(super) clients: ClientList,
     pub(super) slowlog: SlowLog,
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
@@ -79,6 +81,7 @@ impl NodeTask {
         let begun = patterns.borrow_and_update().clone();
         let slowlog = SlowLog::new(&context.store, context.settings.poll_interval);
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
+        let clients = ClientList::new(context.store.clients, context.settings.poll_interval);
         let silence = context.silence(node.line);
         let proofs = silence.watch();
         Self {
@@ -98,6 +101,7 @@ impl NodeTask {
             silence,
             proofs,
             beside: Beside::default(),
+            clients,
             slowlog,
             active: clock::mono(),
             connections: 0,
@@ -177,6 +181,7 @@ impl NodeTask {
         self.parts.retry_refused();
         self.beside.retry_refused(&mut self.sweeper);
         self.scan.retry();
+        self.clients.retry();
         self.slowlog.retry();
     }
 

@@ -5,7 +5,8 @@ use super::*;
 
 fn claim(acquired_after: Option<u64>) -> Claim {
     let until = Some(Mono(1));
-    Claim { until, acquired_after, is_seen_twice: true, ..Claim::default() }
+    let is_seen_before_flush = true;
+    Claim { until, acquired_after, is_seen_twice: true, is_seen_before_flush, ..Claim::default() }
 }
 
 #[test]
@@ -29,6 +30,8 @@ fn what_takes_a_lock_from_its_owner() {
     }
     let once = Claim { is_seen_twice: false, ..claim(Some(188)) };
     assert!(!was_taken(&once, Evidence::Flushed, Cut::All));
+    let after_it = Claim { is_seen_before_flush: false, ..claim(Some(188)) };
+    assert!(!was_taken(&after_it, Evidence::Flushed, Cut::All));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use super::task::Feed;
 use crate::clock;
-use crate::observe::KeyId;
-use crate::observe::feed::Deed;
+use crate::observe::feed::{Deed, Emptied};
+use crate::observe::{KeyId, NodeRef, Observation};
 use crate::poll::redis::glob;
 use crate::poll::redis::messages::{Report, Request};
 
@@ -59,13 +59,17 @@ impl Feed {
     }
 
     /// Any key may have changed: has some read, and the counters that tell of a flush.
-    pub(super) fn any_changed(&mut self) {
+    /// `None` if nobody listens.
+    pub(super) async fn any_changed(&mut self, node: &NodeRef) -> Option<()> {
         let now = clock::mono();
         self.silence.any_changed(now);
+        let told = Observation::Emptied(Emptied { node: node.clone(), at: now });
+        self.context.out.send(told).await.ok()?;
         let some: Vec<KeyId> = self.known.all().take(AT_ONCE).collect();
         let read = some.into_iter().filter(|id| self.changes.changed(*id, now)).collect();
         self.read(read);
         self.ask(Request::Facts);
+        Some(())
     }
 
     pub(super) fn read(&self, keys: Vec<KeyId>) {

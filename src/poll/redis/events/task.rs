@@ -268,7 +268,11 @@ impl Feed {
                             return end;
                         }
                     }
-                    Ok(Told::Any) => self.any_changed(),
+                    Ok(Told::Any) => {
+                        if self.any_changed(node).await.is_none() {
+                            return End::Stop;
+                        }
+                    }
                 },
                 changed = self.links.changed() => {
                     if changed.is_err() {

@@ -1,0 +1,100 @@
+//! Locks that were let go of before a database was emptied, or taken after it, told from those that the flush took.
+
+use super::events::Feed;
+use super::sim::{Sim, node, rules};
+use crate::derive::{Evidence, Signal};
+use crate::observe::Observation;
+use crate::observe::feed::{Deed, Emptied};
+
+/// One holds it, seen by two polls; then databases are emptied, and another takes it while the first may still believe in it.
+fn emptied(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
+    let mut s = Sim::new(500, None, rules());
+    s.advance(1_000);
+    let mut feed = Feed::begin(&mut s);
+    s.acquire("w:1", 30_000);
+    feed.did(&mut s, Deed::Wrote);
+    s.advance(1_200);
+    feed.answers(&mut s);
+    told(&mut s, &mut feed);
+    s.acquire("v:2", 30_000);
+    s.advance(20);
+    s.read_key();
+    s.advance(20);
+    feed.answers(&mut s);
+    s.advance(1_000);
+    s
+}
+
+fn flush(s: &mut Sim, feed: &mut Feed) {
+    s.key = None;
+    s.flushes += 1;
+    if feed.tells {
+        s.step(Observation::Emptied(Emptied { node: node(), at: s.now() }));
+    }
+    s.advance(1);
+}
+
+#[test]
+fn a_lock_that_was_let_go_of_before_a_flush_was_not_lost_by_it() {
+    type Case = (&'static str, bool, fn(&mut Sim, &mut Feed));
+    let cases: [Case; 7] = [
+        ("flushed, as events tell", true, |s, feed| flush(s, feed)),
+        ("flushed, as broadcasts tell", true, |s, feed| {
+            feed.hears = false;
+            feed.answers(s);
+            flush(s, feed);
+        }),
+        ("flushed, as nobody tells", true, |s, feed| {
+            (feed.hears, feed.tells) = (false, false);
+            feed.answers(s);
+            flush(s, feed);
+        }),
+        ("removed first, as events tell", false, |s, feed| {
+            s.release("w:1");
+            feed.did(s, Deed::Removed);
+            flush(s, feed);
+        }),
+        ("gone first, as broadcasts tell", false, |s, feed| {
+            feed.hears = false;
+            feed.answers(s);
+            s.release("w:1");
+            s.read_key();
+            s.advance(80);
+            flush(s, feed);
+            s.facts();
+        }),
+        ("taken after it and let go of", false, |s, feed| {
+            (feed.hears, feed.tells) = (false, false);
+            feed.answers(s);
+            s.release("w:1");
+            s.advance(1_000);
+            // No facts are read from here to the end.
+            flush(s, feed);
+            s.acquire("u:3", 30_000);
+            s.read_key();
+            s.advance(20);
+            s.read_key();
+            s.release("u:3");
+            s.read_key();
+        }),
+        ("renewed right before it", true, |s, feed| {
+            (feed.hears, feed.tells) = (false, false);
+            feed.answers(s);
+            s.renew("w:1", 30_000);
+            s.read_key();
+            flush(s, feed);
+        }),
+    ];
+    for (name, is_lost, told) in cases {
+        let s = emptied(told);
+        assert_eq!(
+            s.rises(Signal::Contested),
+            u64::from(is_lost),
+            "{name}: {:#?}",
+            s.lock().transitions
+        );
+        if !is_lost && name != "taken after it and let go of" {
+            assert_eq!(s.ends(Evidence::Flushed), 0, "{name}");
+        }
+    }
+}
