@@ -1,5 +1,5 @@
 //! One node's slow log: when it is looked at, by which command, and what of it is told. A look costs one command while
-//! nothing has come, two otherwise, however many keys are watched. What is refused here costs the slow log and nothing else.
+//! nothing has come, two otherwise, however many keys are watched, and brings no more entries than may be new. What is refused here costs the slow log and nothing else.
 //!
 //! Entries are told again with each look that shows them: whoever takes them knows them by process and id.
 
@@ -23,8 +23,12 @@ use crate::config::{Slowlog, Store};
 use crate::observe::slowlog::{Entries, Found, SlowlogRead, Why};
 use crate::observe::{KeyId, Mono, NodeRef};
 
+use entry::MOST;
+
 /// Polls between two looks, and the longest time between them where polls are rare.
 const EVERY: (u32, Duration) = (5, Duration::from_secs(10));
+/// Entries that may come between the two commands of a look.
+const MARGIN: usize = 32;
 /// The commands as ACLs write them. On Valkey 8.1 and later both show the same.
 const SLOWLOG: &str = "slowlog|get";
 const COMMANDLOG: &str = "commandlog|get";
@@ -101,19 +105,18 @@ impl SlowLog {
         abilities: &mut Abilities,
     ) -> Result<Option<Found>, Failure> {
         let key = keys.last().map(|k| k.id);
+        let mut count = MOST;
         if let Some((newest, _)) = self.seen.filter(|(_, seen)| *seen == key) {
-            ask(conn, command, "1").await?;
-            let now = entry::entries(conn.walk(0));
-            if now.is_some_and(|all| all.first().is_none_or(|e| e.id == newest)) {
-                let ids = Some(newest);
-                return Ok(Some(Found::Read(Entries {
-                    newest: ids,
-                    oldest: ids,
-                    ..Entries::default()
-                })));
+            ask(conn, command, 1).await?;
+            let now = entry::entries(conn.walk(0)).map(|all| all.first().map(|e| e.id));
+            if now.is_some_and(|id| id.is_none_or(|id| id == newest)) {
+                let (newest, oldest) = (Some(newest), Some(newest));
+                return Ok(Some(Found::Read(Entries { newest, oldest, ..Entries::default() })));
             }
+            let come = now.flatten().and_then(|id| usize::try_from(id.checked_sub(newest)?).ok());
+            count = come.map_or(MOST, |come| come.saturating_add(MARGIN).min(MOST));
         }
-        ask(conn, command, "128").await?;
+        ask(conn, command, count).await?;
         if let Some(Item::Error(e)) = conn.walk(0).next() {
             return Ok(if is_not_ready(e) {
                 None
@@ -175,11 +178,11 @@ fn command(hello: &Hello, abilities: &Abilities) -> Option<&'static str> {
     (has && abilities.worth_trying(COMMANDLOG)).then_some(COMMANDLOG)
 }
 
-async fn ask(conn: &mut Conn, command: &'static str, count: &str) -> Result<(), Failure> {
-    let mut request = Vec::new();
+async fn ask(conn: &mut Conn, command: &'static str, count: usize) -> Result<(), Failure> {
+    let (mut request, count) = (Vec::new(), count.to_string());
     match command {
-        COMMANDLOG => pack::command(&mut request, &["COMMANDLOG", "GET", count, "slow"]),
-        _ => pack::command(&mut request, &["SLOWLOG", "GET", count]),
+        COMMANDLOG => pack::command(&mut request, &["COMMANDLOG", "GET", &count, "slow"]),
+        _ => pack::command(&mut request, &["SLOWLOG", "GET", &count]),
     }
     conn.exchange(&request, 1).await.map(|_| ())
 }
