@@ -8,6 +8,7 @@ mod promql;
 mod support;
 
 mod alert_rules;
+mod browser;
 mod chains;
 mod clients;
 mod clock_bounds;
@@ -27,6 +28,7 @@ mod deploy_systemd;
 mod documents;
 mod events;
 mod evicted;
+mod evidence;
 mod failover;
 mod false_alarms;
 mod fencing;

@@ -105,6 +105,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         failure: None,
         facts: Some(NodeFactsView {
             skew_bound_seconds: Some(0.0031),
+            run_id: Some("8f2c3a9d71b04e6fa5c1d2e3f4a5b6c7d8e9f0a1".into()),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -246,6 +247,7 @@ fn orders_lock() -> LockView {
             truncated: false,
             owner_fingerprint: Some("0123456789ab".into()),
         }],
+        recent: Some(told::recent()),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

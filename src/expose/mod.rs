@@ -1,6 +1,7 @@
 //! What is shown of a snapshot: metrics text and JSON. Turns a [`crate::view::View`] into bytes and decides nothing:
 //! what the view does not know is left out, never printed as zero.
 
+pub mod advice;
 pub mod catalogue;
 pub mod families;
 pub mod json;
@@ -16,5 +17,5 @@ pub(crate) mod example;
 pub(crate) mod tests;
 
 pub use rendered::Rendered;
-pub use self_facts::{OwnProcess, SelfFacts};
+pub use self_facts::{EvidenceCounts, EvidenceFailure, OwnProcess, SelfFacts};
 pub use text::{CONTENT_TYPE, render};

@@ -16,6 +16,7 @@ mod lease_coverage;
 mod list;
 mod lock;
 mod node;
+mod release;
 mod resources;
 mod slowlog;
 mod worker;
@@ -34,11 +35,13 @@ pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
 pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use node::{NodeFactsView, NodeView};
+pub use release::{Check, Release, release};
 pub use resources::{EffectsView, FencingView, ToldView};
 pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
+pub use crate::derive::lock::recent::{Act, Mark, Recent};
 pub use crate::derive::quorum::Votes;
 pub use crate::derive::renewers::Fit;
 pub use crate::derive::{
@@ -233,6 +236,8 @@ pub struct LockView {
     pub missed_pointer: Option<Arc<str>>,
     /// The last slow commands on its key, oldest first, bounded.
     pub slow_commands: Vec<SlowCommandView>,
+    /// The last writes of its expiry, oldest first, bounded; `None` of a lock of which they are not kept.
+    pub recent: Option<Recent>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

@@ -45,6 +45,8 @@ pub struct NodeView {
 /// What is known of a node while its facts are fresh.
 #[derive(Clone, Debug)]
 pub struct NodeFactsView {
+    /// Changes when the server process restarts.
+    pub run_id: Option<Arc<str>>,
     /// Server version.
     pub version: Arc<str>,
     /// `redis` or `valkey`.
@@ -114,6 +116,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
             let is_master = f.role == Role::Master;
             let primary_offset = primary.and_then(|p| p.facts.as_ref()?.offset);
             NodeFactsView {
+                run_id: f.run_id.as_deref().map(Arc::from),
                 version: f.version.as_str().into(),
                 flavor: f.flavor.as_str().into(),
                 mode: f.mode.as_str().into(),

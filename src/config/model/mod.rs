@@ -2,6 +2,7 @@
 //! [`Secret`](crate::secret::Secret); every value here is usable as it is, so nothing downstream checks it again.
 
 mod clock;
+mod evidence;
 mod format;
 mod list;
 mod lock;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use clock::{ChronyAddr, Clock, NodeClock};
+pub use evidence::Evidence;
 pub use format::{FORMATS, KnownFormat, Names, known_format};
 pub use list::{LiveList, MembersKind, Preset};
 pub use lock::{
@@ -53,6 +55,8 @@ pub struct Config {
     pub clocks: Arc<Vec<Clock>>,
     /// Which of them is this host's.
     pub local_clock: Option<Arc<str>>,
+    /// Where evidence is written; nowhere if absent.
+    pub evidence: Option<Evidence>,
 }
 
 /// A regular expression over bytes that compares by its text.

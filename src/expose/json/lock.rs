@@ -6,10 +6,12 @@ use serde::Serialize;
 
 use super::contention::{Contention, describe_contention};
 use super::holder::{Holder, describe_holders};
+use super::release::{ReleaseSafe, describe_release};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::slow::{SlowCommand, describe_slow};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
+use crate::expose::advice::{self, Found};
 use crate::expose::standing;
 use crate::view::{Aspect, BlindReason, Evidence, LockView, Signal, StoreView};
 
@@ -24,6 +26,7 @@ pub(super) struct Lock<'a> {
     fresh: bool,
     state: &'static str,
     class: Vec<&'static str>,
+    diagnosis: Option<Vec<Found<'a>>>,
     signals: BTreeMap<&'static str, Option<bool>>,
     holders: Vec<Holder<'a>>,
     holders_beyond: u64,
@@ -43,6 +46,7 @@ pub(super) struct Lock<'a> {
     cannot_be_judged: Vec<Coverage>,
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
+    release_safe: ReleaseSafe,
     counts: Counts,
     slow_commands: Vec<SlowCommand<'a>>,
     contention: Vec<Contention<'a>>,
@@ -124,6 +128,7 @@ pub(super) fn describe<'a>(
         fresh,
         state: standing::state(store, lock),
         class: standing::raised(store, lock).map(Signal::as_str).collect(),
+        diagnosis: advice::found(store, lock),
         signals: Signal::ALL
             .iter()
             .map(|s| (s.as_str(), standing::judged(store, lock, *s)))
@@ -167,6 +172,7 @@ pub(super) fn describe<'a>(
         effects: describe_effects(&lock.told),
         slow_commands: describe_slow(lock),
         contention: describe_contention(lock),
+        release_safe: describe_release(store, lock),
         transitions: lock
             .transitions
             .iter()

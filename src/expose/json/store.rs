@@ -21,7 +21,7 @@ pub(super) struct Store<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct List<'a> {
+pub(super) struct List<'a> {
     name: &'a str,
     preset: &'static str,
     fresh: bool,
@@ -60,6 +60,40 @@ struct Failure<'a> {
     reason: &'static str,
     detail: &'a str,
     seconds: f64,
+}
+
+/// A node with what tells one server, and one life of it, from another.
+#[derive(Debug, Serialize)]
+pub(super) struct Server<'a> {
+    #[serde(flatten)]
+    node: Node<'a>,
+    flavor: Option<&'a str>,
+    run_id: Option<&'a str>,
+    restarts: u64,
+    replica_lag_bytes: Option<u64>,
+    replica_link_up: Option<bool>,
+    connected_replicas: Option<u64>,
+}
+
+pub(super) fn describe_servers(store: &StoreView) -> Vec<Server<'_>> {
+    let describe = |node| {
+        let NodeView { facts, restarts, .. }: &NodeView = node;
+        let facts = facts.as_ref();
+        Server {
+            node: describe_node(node),
+            flavor: facts.map(|f| &*f.flavor),
+            run_id: facts.and_then(|f| f.run_id.as_deref()),
+            restarts: *restarts,
+            replica_lag_bytes: facts.and_then(|f| f.lag_bytes),
+            replica_link_up: facts.and_then(|f| f.link_up),
+            connected_replicas: facts.and_then(|f| f.connected_replicas),
+        }
+    };
+    store.nodes.iter().map(describe).collect()
+}
+
+pub(super) fn describe_lists(store: &StoreView) -> Vec<List<'_>> {
+    store.lists.iter().map(describe_list).collect()
 }
 
 pub(super) fn describe_store(store: &StoreView) -> Store<'_> {

@@ -13,10 +13,12 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
+use crate::evidence::Incidents;
 use crate::expose::{Rendered, SelfFacts};
 use crate::http::router::routes;
 use crate::http::shared::{AppState, Shared};
 use crate::http::{TelemetryPath, bind, serve};
+use crate::observe::Mono;
 use crate::view::View;
 
 /// What a server is started with.
@@ -28,13 +30,23 @@ pub struct Setup {
     pub scrapes: usize,
     pub pages: usize,
     pub drain: Duration,
+    pub incidents: Incidents,
 }
 
 impl Setup {
     /// The example, made just now.
     pub fn example() -> Self {
         let mut view = View::example();
-        view.taken = clock::mono();
+        let then = std::mem::replace(&mut view.taken, clock::mono());
+        let now = view.taken;
+        let shift = |at: &mut Mono| *at = now.minus(then.since(*at));
+        for lock in view.stores.iter_mut().flat_map(|s| s.locks.iter_mut()) {
+            let recent = lock.recent.iter_mut().flat_map(|r| Arc::make_mut(r).iter_mut());
+            recent.for_each(|mark| shift(&mut mark.at));
+        }
+        for worker in &mut view.workers {
+            Arc::make_mut(&mut worker.beats).iter_mut().for_each(shift);
+        }
         Self {
             view,
             own: SelfFacts::new(Duration::from_secs(60), 1_790_000_000.0),
@@ -43,6 +55,7 @@ impl Setup {
             scrapes: 40,
             pages: 10,
             drain: Duration::from_secs(20),
+            incidents: Incidents::default(),
         }
     }
 
@@ -79,12 +92,14 @@ impl Setup {
         let router = routes(Shared {
             app: AppState {
                 snapshot: snapshot.clone(),
+                incidents: self.incidents,
                 ready: Arc::new(move || ready.clone()),
                 reload,
                 telemetry_path: self.telemetry_path,
             },
             scrapes: Arc::new(Semaphore::new(self.scrapes)),
             pages: Arc::new(Semaphore::new(self.pages)),
+            files: Arc::new(Semaphore::new(1)),
         });
         let (stop, stopped) = watch::channel(false);
         let serving = tokio::spawn(serve(listeners, router, stopped, self.drain));
@@ -176,9 +191,60 @@ impl Answer {
 /// All markup is ours: the tags of a page are a closed list.
 pub fn only_our_tags(page: &str) {
     let known = [
-        "!DOCTYPE", "html", "head", "meta", "title", "link", "body", "main", "header", "h1", "h2",
-        "h3", "small", "nav", "a", "p", "section", "pre", "table", "thead", "tbody", "tr", "th",
-        "td", "b", "ul", "li", "span", "div", "code", "wbr", "br", "dl", "dt", "dd",
+        "!DOCTYPE",
+        "html",
+        "head",
+        "meta",
+        "title",
+        "link",
+        "body",
+        "main",
+        "header",
+        "h1",
+        "h2",
+        "h3",
+        "small",
+        "nav",
+        "a",
+        "p",
+        "section",
+        "pre",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "b",
+        "ul",
+        "ol",
+        "li",
+        "span",
+        "div",
+        "code",
+        "wbr",
+        "br",
+        "dl",
+        "dt",
+        "dd",
+        "meter",
+        "bdi",
+        "form",
+        "label",
+        "input",
+        "button",
+        "svg",
+        "details",
+        "summary",
+        "desc",
+        "g",
+        "rect",
+        "path",
+        "line",
+        "circle",
+        "text",
+        "figure",
+        "figcaption",
     ];
     for tag in page.split('<').skip(1) {
         let name = tag.trim_start_matches('/').split([' ', '>']).next().unwrap();
@@ -199,7 +265,7 @@ pub fn words_of(page: &str) -> String {
     let mut out = String::new();
     for part in page.split('<') {
         let (tag, text) = part.split_once('>').unwrap_or(("", part));
-        let is_inline = ["wbr", "b", "code", "a", "span", "small"]
+        let is_inline = ["wbr", "bdi", "b", "code", "a", "span", "small"]
             .contains(&tag.trim_start_matches('/').split(' ').next().unwrap());
         if !is_inline {
             out.push('\n');
