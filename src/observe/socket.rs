@@ -1,7 +1,7 @@
 //! Connected sockets of processes on this host, and whose they are. Addresses and the short names of programs only.
 
+use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::time::Span;

@@ -2,7 +2,7 @@
 //! this host has it if its socket has these two ends. Addresses that every host has (loopback, networks of containers) mean
 //! a process of this host only where the server's own end is seen here as well.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{Origin, Window};
 use crate::observe::SocketsRead;
