@@ -11,7 +11,8 @@
 //! * [`format`]: lock bytes to owner facts, one file per library family.
 //! * [`derive`]: pure state machines; no I/O, no clock, no log.
 //! * [`view`]: one immutable snapshot, sorted and ready to print.
-//! * [`expose`]: metrics text, JSON.
+//! * [`expose`]: metrics text, JSON documents.
+//! * [`evidence`]: documents of what rose, kept on disk.
 //! * [`http`]: routes and the status page.
 //! * [`app`]: wires these, and nothing calls it but `main`.
 
@@ -20,6 +21,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod derive;
+pub mod evidence;
 pub mod expose;
 pub mod format;
 pub mod http;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::repository;
 
 /// Each part of the source and what it may import from the others.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("secret", &[]),
     ("config", &["secret"]),
     ("observe", &["config"]),
@@ -19,8 +19,15 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("derive", &["config", "observe"]),
     ("view", &["config", "derive", "observe"]),
     ("expose", &["clock", "config", "observe", "view"]),
-    ("http", &["clock", "expose", "observe", "view"]),
-    ("app", &["cli", "clock", "config", "derive", "expose", "http", "observe", "poll", "view"]),
+    ("evidence", &["clock", "config", "expose", "observe", "view"]),
+    ("http", &["clock", "evidence", "expose", "observe", "view"]),
+    (
+        "app",
+        &[
+            "cli", "clock", "config", "derive", "evidence", "expose", "http", "observe", "poll",
+            "view",
+        ],
+    ),
     ("lib", &["app"]),
 ];
 

@@ -55,6 +55,7 @@ const CASES: [Case; 8] = [
             "hello",
             "pexpiretime",
             "role",
+            "slowlog|get",
         ],
     },
     Case {
@@ -195,7 +196,6 @@ impl Served {
     fn wrongly_asked(&self, times: usize) -> Option<String> {
         let wrong = self.case.refuses.iter().find_map(|(what, _)| {
             let wanted = match *what {
-                "SLOWLOG" => 0,
                 "HELLO" => 1,
                 // Its version, and so that it has the other one, is known from the first answer on.
                 "PEXPIRETIME" if self.case.store == "mute" => 1,

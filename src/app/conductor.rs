@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::parts::Parts;
 use super::sources::Sources;
+use super::walker::Walker;
 use crate::config::{Clock, Config, Store, WorkerGroup};
 use crate::derive::{LivenessSource, ToRead, ToWatch, Wanted};
 use crate::observe::{KeyId, Mono, Observation, StoreId};
@@ -44,6 +45,7 @@ pub struct Paths {
 struct RunningStore {
     config: Arc<Store>,
     interval: Duration,
+    sweep: Duration,
     retain: Duration,
     id: StoreId,
     handle: StoreHandle,
@@ -69,6 +71,7 @@ pub struct Conductor {
     stores: BTreeMap<String, RunningStore>,
     workers: Option<RunningWorkers>,
     clocks: Option<RunningClocks>,
+    sockets: Walker,
     sources: Sources,
     parts: Parts,
     watched: Vec<ToWatch>,
@@ -86,6 +89,7 @@ impl Conductor {
             stores: BTreeMap::new(),
             workers: None,
             clocks: None,
+            sockets: Walker::default(),
             parts: Parts::default(),
             watched: Vec::new(),
             to_read: Vec::new(),
@@ -120,6 +124,7 @@ impl Conductor {
     async fn apply(&mut self, config: &Config) {
         let is_same = |r: &RunningStore| {
             r.interval == config.poll_interval
+                && r.sweep == config.sweep_interval
                 && r.retain == config.retain
                 && config.stores.values().any(|s| **s == *r.config)
         };
@@ -144,6 +149,7 @@ impl Conductor {
         self.parts.set(handles);
         self.apply_workers(config).await;
         self.apply_clocks(config).await;
+        self.sockets.apply(config, &self.paths.procfs, &self.out);
         let stores = &self.stores;
         let store = |name: &str| stores.get(name).map(|r| (r.id, r.handle.clone()));
         self.sources.apply(config, &self.parts, store).await;
@@ -153,12 +159,16 @@ impl Conductor {
     fn start_store(&mut self, name: &str, store: &Arc<Store>, config: &Config) {
         self.next_id += 1;
         let id = StoreId(self.next_id);
-        let settings =
-            redis::Settings { poll_interval: config.poll_interval, retain: config.retain };
+        let settings = redis::Settings {
+            poll_interval: config.poll_interval,
+            sweep_interval: config.sweep_interval,
+            retain: config.retain,
+        };
         let handle = redis::spawn(store.clone(), id, settings, self.out.clone());
         let running = RunningStore {
             config: store.clone(),
             interval: config.poll_interval,
+            sweep: config.sweep_interval,
             retain: config.retain,
             id,
             handle,
@@ -276,6 +286,7 @@ impl Conductor {
         if let Some(running) = self.clocks.take() {
             running.handle.stop().await;
         }
+        self.sockets = Walker::default();
         self.sources.stop().await;
         for (_, running) in std::mem::take(&mut self.stores) {
             running.handle.stop().await;

@@ -11,5 +11,7 @@ mod reload;
 mod snapshots;
 mod sources;
 mod start;
+mod tokens;
+mod walker;
 
 pub use start::{Failure, run};

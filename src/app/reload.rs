@@ -59,9 +59,10 @@ impl Reloader {
         self.own.reload_error = None;
         let (done, heard) = oneshot::channel();
         let word = Word::Reconfigure {
-            rules: rules(&config),
+            rules: Box::new(rules(&config)),
             own: self.own.clone(),
             stores: config.stores.len(),
+            evidence: config.evidence.clone(),
             done,
         };
         if self.words.send(word).await.is_ok() {

@@ -9,9 +9,11 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 
 use super::conductor::Errand;
-use super::notices;
+use super::{notices, tokens};
 use crate::clock;
+use crate::config::Evidence;
 use crate::derive::{Effects, Rules, State, Weight};
+use crate::evidence::Recorder;
 use crate::expose::{Rendered, SelfFacts};
 use crate::observe::{Mono, Observation};
 use crate::view::{Instant, View};
@@ -32,11 +34,13 @@ pub enum Word {
     /// A new config; acknowledged when it is in force.
     Reconfigure {
         /// For the state machines.
-        rules: Rules,
+        rules: Box<Rules>,
         /// For the exporter's own metrics.
         own: SelfFacts,
         /// How many stores must have answered or failed before it is ready.
         stores: usize,
+        /// Where evidence goes.
+        evidence: Option<Evidence>,
         /// Acknowledges.
         done: oneshot::Sender<()>,
     },
@@ -71,6 +75,7 @@ pub struct Snapshots {
     stores: usize,
     published: Published,
     errands: mpsc::Sender<Errand>,
+    recorder: Recorder,
     generation: u64,
     started: Mono,
     last: Mono,
@@ -88,6 +93,7 @@ impl Snapshots {
         own: SelfFacts,
         published: Published,
         errands: mpsc::Sender<Errand>,
+        recorder: Recorder,
     ) -> Self {
         let now = clock::mono();
         Self {
@@ -96,6 +102,7 @@ impl Snapshots {
             stores: 0,
             published,
             errands,
+            recorder,
             generation: 0,
             started: now,
             last: now,
@@ -148,8 +155,9 @@ impl Snapshots {
 
     fn hear(&mut self, word: Word) {
         match word {
-            Word::Reconfigure { rules, own, stores, done } => {
-                self.state.reconfigure(rules, clock::mono());
+            Word::Reconfigure { rules, own, stores, evidence, done } => {
+                self.recorder.configure(evidence);
+                self.state.reconfigure(*rules, clock::mono());
                 (self.own, self.stores) = (own, stores);
                 self.watch_due = true;
                 self.tell_watched();
@@ -227,7 +235,10 @@ impl Snapshots {
             let is_ready = answered >= self.stores || begun.since(self.started) > READY_AT_LAST;
             self.published.is_ready.store(is_ready, Ordering::Relaxed);
         }
-        self.published.snapshot.store(Arc::new(Rendered::new(Arc::new(view), self.own.clone())));
+        let view = Arc::new(view);
+        self.recorder.record(&view, &self.own, |risen| tokens::of(&self.state, risen));
+        let own = SelfFacts { evidence: self.recorder.counts(), ..self.own.clone() };
+        self.published.snapshot.store(Arc::new(Rendered::new(view, own)));
         let took = clock::mono().since(begun);
         self.spacing = LEAST_SPACING.max(took * SHARE).min(self.state.rules.poll_interval);
         (self.last, self.dirty) = (begun, None);

@@ -17,6 +17,7 @@ use super::snapshots::{Published, Snapshots};
 use crate::cli::{Cli, ListenAddress};
 use crate::clock;
 use crate::config::{self, Config, Input, Mistakes};
+use crate::evidence::{Incidents, Recorder};
 use crate::expose::SelfFacts;
 use crate::http::{self, AppState, ReloadRequest, TelemetryPath};
 
@@ -98,8 +99,15 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let (facts_out, facts) = mpsc::channel(FACTS);
     let (errands_out, errands) = mpsc::channel(ERRANDS);
     let (words_out, words) = mpsc::channel(16);
-    let snapshots =
-        Snapshots::new(rules(&config), own.clone(), published.clone(), errands_out.clone());
+    let (recorder, incidents, recorded) =
+        Recorder::start().map_err(system("threads for evidence"))?;
+    let snapshots = Snapshots::new(
+        rules(&config),
+        own.clone(),
+        published.clone(),
+        errands_out.clone(),
+        recorder,
+    );
     spawn("state", |rt| {
         // It can wait for a moment, and a lock server on the same host cannot. If the system refuses, nothing is lost.
         let _ = rustix::process::setpriority_process(None, NICE);
@@ -111,8 +119,8 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
 
     let flags = cli.clone();
     let input = Box::new(move || -> Input { flags.input(environment()) });
-    let reloader = Reloader::new(input, own, words_out.clone(), errands_out.clone());
-    runtime.block_on(serve(config, reloader, listeners, path, published))?;
+    let reloader = Reloader::new(input, own, words_out, errands_out.clone());
+    runtime.block_on(serve(config, reloader, listeners, path, published, incidents))?;
 
     let (done, stopped) = oneshot::channel();
     if errands_out.blocking_send(Errand::Stop(done)).is_ok() {
@@ -120,6 +128,10 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
         if waited.is_ok() {
             let _ = pollers.join();
         }
+    }
+    // The state's thread ends with the one that reloads, and nothing more is recorded then.
+    if !recorded.wait(STOP) {
+        tracing::warn!("evidence is still being written; what is not finished is lost");
     }
     tracing::info!("stopped");
     runtime.shutdown_timeout(Duration::from_millis(500));
@@ -186,6 +198,7 @@ async fn serve(
     listeners: Vec<TcpListener>,
     telemetry_path: TelemetryPath,
     published: Published,
+    incidents: Incidents,
 ) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     let (reload, mut requests) = mpsc::channel::<ReloadRequest>(4);
@@ -194,8 +207,13 @@ async fn serve(
         true => Ok(()),
         false => Err("the first poll of some store is not over".to_owned()),
     };
-    let state =
-        AppState { snapshot: published.snapshot, ready: Arc::new(ready), reload, telemetry_path };
+    let state = AppState {
+        snapshot: published.snapshot,
+        incidents,
+        ready: Arc::new(ready),
+        reload,
+        telemetry_path,
+    };
     let (stop, stopping) = watch::channel(false);
     let server = tokio::spawn(http::serve(listeners, http::router(state), stopping, DRAIN));
     reloader.put_in_force(config).await;

@@ -102,6 +102,35 @@ pub(super) fn file(path: &str) -> Result<PathBuf, Wrong> {
     }
 }
 
+/// A directory that exists and that files can be made in now.
+pub(super) fn directory(path: &str) -> Result<PathBuf, Wrong> {
+    use rustix::fs::{Access, access};
+    let path = PathBuf::from(path);
+    if !path.is_absolute() {
+        let fix = "write the whole path, beginning with `/`";
+        return wrong(format!("{} is not an absolute path", shown(&path)), fix);
+    }
+    match std::fs::metadata(&path) {
+        Ok(found) if !found.is_dir() => {
+            return wrong(format!("{} is not a directory", shown(&path)), "name a directory");
+        }
+        Ok(_) => {}
+        Err(error) => {
+            let reason = format!("{} cannot be used: {error}", shown(&path));
+            return wrong(reason, "create it, and give it to this program's user");
+        }
+    }
+    // Asked, not tried: checking a configuration leaves nothing behind.
+    match access(&path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(path),
+        Err(error) => {
+            let error = std::io::Error::from(error);
+            let reason = format!("{} cannot be written to: {error}", shown(&path));
+            wrong(reason, "give it to this program's user, on a file system that is writable")
+        }
+    }
+}
+
 fn shown(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }

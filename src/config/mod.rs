@@ -17,6 +17,7 @@ mod read;
 mod redis_url;
 mod schema;
 mod selector;
+mod size;
 mod template;
 mod unknown;
 mod values;

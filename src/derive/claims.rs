@@ -1,5 +1,5 @@
 //! What a worker itself says it holds. Kept as facts: since when each claim stands, and which beat of the worker it was
-//! last read with; a claim that is still written while another holds the lock is judged in a later version.
+//! last read with. Whether another holds the lock meanwhile is the lock's to judge.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,8 +37,9 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Takes a good read; no document is no claim. `beat` counts the advances of the worker's heartbeat.
-    pub fn read(&mut self, claims: &[Claimed], beat: u64, at: Mono) {
+    /// Takes a good read; no document is no claim. `beat` counts the advances of the worker's heartbeat. Returns the claims
+    /// that are not there any more.
+    pub fn read(&mut self, claims: &[Claimed], beat: u64, at: Mono) -> Vec<Claim> {
         self.reads.succeeded(at);
         let before = std::mem::take(&mut self.list);
         for claimed in claims {
@@ -57,6 +58,9 @@ impl Claims {
                 written: known.filter(|c| c.beat == beat).map_or(at, |c| c.written),
             });
         }
+        let now = &self.list;
+        let is_gone = |c: &Claim| !now.iter().any(|n| n.store == c.store && n.lock == c.lock);
+        before.into_iter().filter(is_gone).collect()
     }
 
     /// A read failed. Returns whether that is news.
@@ -107,7 +111,7 @@ mod tests {
         assert_eq!(facts(&claims), [("a".into(), at(1), at(1), 7), ("b".into(), at(2), at(2), 7)]);
         claims.read(&[claimed("a", None)], 8, at(3));
         assert_eq!(facts(&claims), [("a".into(), at(1), at(3), 8)]);
-        claims.read(&[], 8, at(4));
+        assert_eq!(claims.read(&[], 8, at(4)).len(), 1);
         claims.read(&[claimed("a", None)], 8, at(5));
         assert_eq!(facts(&claims), [("a".into(), at(5), at(5), 8)]);
     }

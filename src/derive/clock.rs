@@ -75,6 +75,10 @@ fn micros(m: Mono) -> i64 {
 impl NodeClock {
     /// Takes one `TIME` reply.
     pub fn observe(&mut self, time: ServerTime, span: Span) {
+        // Of an instant that was told before, or of one before that: what a feed proves of many keys comes after its proof.
+        if self.last.is_some_and(|(_, last)| span.sent <= last.sent) {
+            return;
+        }
         let rtt = span.width();
         self.rtt[0] = Some(self.rtt[0].map_or(rtt, |r| r.min(rtt)));
         // One microsecond each way: both clocks are cut to whole microseconds. And the drift since the reading.

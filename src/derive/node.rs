@@ -1,11 +1,15 @@
 //! One Redis or Valkey node: identity, facts, clock, and what changed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::NodeClock;
+use super::connections::Connections;
+use super::slowlog::NodeSlowlog;
+use crate::observe::client::{Client, ClientsRead, EVERY};
 use crate::observe::node::{FailReason, NodeFailed};
-use crate::observe::{Line, Mono, NodeFacts, Role, Span};
+use crate::observe::{Line, Mono, NodeFacts, Role, SocketsRead, Span};
 
 /// What is known of a node.
 #[derive(Clone, Debug)]
@@ -28,6 +32,14 @@ pub struct Node {
     pub has_other_databases: bool,
     /// Its replication offset, and when it stated it.
     pub offset: Option<(u64, Mono)>,
+    /// Who is connected to it, as it last said.
+    pub clients: Option<ClientsRead>,
+    /// The same, with the processes of this host behind them.
+    pub connections: Option<Connections>,
+    /// How many connections it had received by its last facts before that.
+    pub received: Option<u64>,
+    /// Some came and went between its last two lists of clients, or may have.
+    pub has_churn: bool,
     /// Its clock.
     pub clock: NodeClock,
     /// Run id changes.
@@ -38,6 +50,8 @@ pub struct Node {
     pub confirmations: (u64, u64),
     /// Seconds in which an event feed there heard nothing; `None` where there never was one.
     pub event_gap: Option<f64>,
+    /// Its slow log.
+    pub slowlog: NodeSlowlog,
     /// When it last answered or failed; `None` for one of an earlier config that nobody spoke of since.
     pub heard: Option<Mono>,
 }
@@ -75,11 +89,16 @@ impl Node {
             facts: None,
             has_other_databases: false,
             offset: None,
+            clients: None,
+            connections: None,
+            received: None,
+            has_churn: true,
             clock: NodeClock::default(),
             restarts: 0,
             unsafe_until: None,
             confirmations: (0, 0),
             event_gap: None,
+            slowlog: NodeSlowlog::default(),
             heard: None,
         }
     }
@@ -90,6 +109,29 @@ impl Node {
         self.role = role;
         self.heard = Some(span.done);
         self.connection.replace(connection).is_some_and(|before| before != connection)
+    }
+
+    /// Who is connected to it, if it said so lately.
+    pub fn clients_at(&self, now: Mono) -> Option<&[Client]> {
+        let read = self.clients.as_ref().filter(|r| now.since(r.span.done) <= EVERY * 3)?;
+        read.seen.as_deref().ok()
+    }
+
+    /// Takes a list of its clients.
+    pub fn list(&mut self, read: &ClientsRead, sockets: Option<&SocketsRead>) {
+        let received = self.facts.as_ref().and_then(|f| f.connections_received);
+        let before = self.clients.as_ref().and_then(|c| c.seen.as_ref().ok());
+        self.has_churn = match (before, &read.seen, self.received, received) {
+            (Some(before), Ok(now), Some(then), Some(received)) => {
+                let known: HashSet<u64> = before.iter().map(|c| c.id).collect();
+                let fresh = now.iter().filter(|c| !known.contains(&c.id)).count() as u64;
+                received.saturating_sub(then) > fresh
+            }
+            _ => true,
+        };
+        self.received = received;
+        self.connections = Connections::of(read, sockets);
+        self.clients = Some(read.clone());
     }
 
     /// Takes a failed try.

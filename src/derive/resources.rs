@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fencing::{Fencing, Look, Reads};
+use super::fencing::{Fall, Fencing, Look, Reads};
 use super::side_effects::SideEffects;
 use crate::observe::Mono;
 use crate::observe::node::FailReason;
@@ -31,6 +31,15 @@ pub struct Resources {
 pub enum News {
     /// A token went down.
     Regressed(String),
+    /// The token that a resource accepted did.
+    Fell {
+        /// The resource.
+        resource: Arc<str>,
+        /// From what to what.
+        fall: Fall,
+        /// The same in words.
+        detail: String,
+    },
     /// There are more side effects than requests.
     Duplicated(String),
     /// A source cannot be read, with what exactly.
@@ -109,7 +118,12 @@ impl Told {
             SourceRef::FencingIssued { .. } => self.fencing.issued.read(number, at),
             SourceRef::FencingAccepted { .. } => {
                 let accepted = self.fencing.accepted.entry(resource.clone()).or_default();
-                accepted.read(number, at).map(|fell| format!("{resource}: {fell}"))
+                let fell = accepted.read(number, at);
+                if let (Some(fell), Some(fall)) = (&fell, accepted.fell) {
+                    let (resource, detail) = (resource.clone(), format!("{resource}: {fell}"));
+                    return Some(News::Fell { resource, fall, detail });
+                }
+                None
             }
             SourceRef::FencingRejected { .. } => {
                 let rejected = self.fencing.rejected.entry(resource.clone()).or_default();

@@ -1,6 +1,8 @@
 //! Everything that is known, and the one function that changes it.
 
+mod clients;
 mod empty;
+mod falls;
 mod looks;
 mod sources;
 
@@ -9,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clocks::Clocks;
+use super::connections::HostSockets;
 use super::host_clock::HostSteps;
 use super::pause::settle_steps;
 use super::polls::Polls;
@@ -49,7 +52,10 @@ pub struct State {
     pub host_clock: HostSteps,
     /// What sources tell of locks.
     pub resources: Resources,
+    /// Whose the sockets of this host are.
+    pub sockets: HostSockets,
     empty: empty::Told,
+    falls: falls::Falls,
     retired: Mono,
 }
 
@@ -72,7 +78,9 @@ impl State {
             clocks: Clocks::default(),
             host_clock: HostSteps::default(),
             resources: Resources::default(),
+            sockets: HostSockets::default(),
             empty: empty::Told::default(),
+            falls: falls::Falls::default(),
             retired: at,
         }
     }
@@ -163,6 +171,8 @@ impl State {
                     s.failed(f);
                 }
             }
+            Observation::Clients(r) => self.clients(r),
+            Observation::Sockets(r) => self.sockets_seen(r),
             Observation::Sentinels(say) => {
                 if let Some(s) = self.stores.get_mut(&say.store) {
                     s.sentinels_say(say);
@@ -174,6 +184,7 @@ impl State {
                     self.polls.keep_nodes(&s.name, |addr| s.nodes.contains_key(addr));
                     if is_primary {
                         self.clocks.strays.swept(s, &self.rules, d.span.done, fx);
+                        self.settle_falls(d.node.store, d, fx);
                     }
                 }
                 self.retire(d.span.done, fx);
@@ -212,6 +223,11 @@ impl State {
             Observation::Owners(r) => {
                 if let Some(s) = self.stores.get_mut(&r.store) {
                     s.owners.learn(r);
+                }
+            }
+            Observation::Slowlog(r) => {
+                if let Some(s) = self.stores.get_mut(&r.node.store) {
+                    s.slowlog(r, fx);
                 }
             }
             Observation::Source(r) => self.source(r, fx),

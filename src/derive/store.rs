@@ -50,6 +50,8 @@ pub struct Store {
     past: (u64, u64),
     /// Breaks in the records of all lines.
     breaks: u64,
+    /// When it was last seen that a primary was restarted, or became another node.
+    pub restarted: Option<Mono>,
     /// What sentinels say of its primary.
     pub sentinels: Sentinels,
     /// Ends by evidence.
@@ -86,6 +88,7 @@ impl Store {
             servers: None,
             common: Common::default(),
             breaks: 0,
+            restarted: None,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
             further: BTreeMap::new(),
@@ -118,8 +121,10 @@ impl Store {
         let node = self.node(&batch.node);
         let reconnected = node.answered(batch.connection, batch.role, batch.span);
         node.clock.observe(batch.time, batch.span);
-        node.offset = batch.offset.map(|offset| (offset, batch.span.done)).or(node.offset);
-        self.follow_primary(&batch.node, batch.role, reconnected, fx);
+        let offset = batch.offset.map(|offset| (offset, batch.span.done));
+        let is_newer = |(_, at): (u64, Mono)| node.offset.is_none_or(|(_, last)| at >= last);
+        node.offset = offset.filter(|o| is_newer(*o)).or(node.offset);
+        self.follow_primary(&batch.node, batch.role, reconnected, batch.span.done, fx);
         if batch.role == Role::Master && self.nodes.len() > 1 {
             self.note_owners(batch);
         }
@@ -134,12 +139,20 @@ impl Store {
         }
     }
 
-    fn follow_primary(&mut self, node: &NodeRef, role: Role, reconnected: bool, fx: &mut Effects) {
+    fn follow_primary(
+        &mut self,
+        node: &NodeRef,
+        role: Role,
+        reconnected: bool,
+        at: Mono,
+        fx: &mut Effects,
+    ) {
         let is_vacant = self.may_take_over(node, self.primary(node.line).is_none_or(|n| !n.is_up));
         let is_alone = self.is_only_one(node);
         let line = self.lines.entry(node.line).or_default();
         let follows = line.follow(&node.addr, role, reconnected, is_vacant, is_alone);
         if follows == Follows::Succeeds {
+            self.restarted = Some(at);
             let detail = format!("{} is the primary now", node.addr);
             self.say(fx, Weight::Change, "failover", detail);
         }
@@ -165,11 +178,12 @@ impl Store {
                 self.restarted_before(facts.node.line);
             }
             self.breaks(facts.node.line).failover_marks += 1;
+            self.restarted = Some(facts.span.done);
         }
         if changed.restarted {
             self.say(fx, Weight::Change, "server_restarted", format!("{addr} has a new run id"));
         }
-        self.follow_primary(&facts.node, facts.role, reconnected, fx);
+        self.follow_primary(&facts.node, facts.role, reconnected, facts.span.done, fx);
         let leads = self.leads(&facts.node);
         let line = self.lines.entry(facts.node.line).or_default();
         if leads {

@@ -36,7 +36,7 @@ impl Store {
         }
         self.sentinels = Default::default();
         for n in self.nodes.values_mut() {
-            (n.connection, n.heard, n.is_up) = (None, None, false);
+            (n.connection, n.heard, n.is_up, n.slowlog.standing) = (None, None, false, None);
         }
     }
 

@@ -60,7 +60,7 @@ words! {
 }
 
 words! {
-    /// What proves that two owners were valid at once.
+    /// What proves that two owners were valid at once, or hints at it.
     ContentionKind {
         /// Two primaries of one history grant it to two owners.
         Primaries = "primaries",
@@ -70,6 +70,23 @@ words! {
         Lost = "lost",
         /// Another owner wrote over the first one before its lease was over.
         Overwrite = "overwrite",
+        /// A token that is new per acquire came back after another owner.
+        TokenReturned = "token_returned",
+        /// A worker goes on writing that it holds what another one holds.
+        Claim = "claim",
+        /// A resource accepts an older fencing token than it did before.
+        Fencing = "fencing",
+        /// A hint: a holder whose lease ran out while it stood still came back while another holds.
+        Resumed = "resumed",
+        /// A hint: two owners' slow acquires within one lease.
+        Slowlog = "slowlog",
+    }
+}
+
+impl ContentionKind {
+    /// Whether it proves anything; a hint is counted and shown, and does not raise the signal.
+    pub fn is_proof(self) -> bool {
+        !matches!(self, Self::Resumed | Self::Slowlog)
     }
 }
 

@@ -7,6 +7,7 @@ use super::claims::Claims;
 use super::cpu::CpuTime;
 use super::heartbeat::{BeatRules, Heartbeat};
 use super::host::Host;
+use super::links::Links;
 use super::listed::Listed;
 use super::process::Processes;
 use super::words::Liveness;
@@ -45,6 +46,8 @@ pub struct Worker {
     pub claims: Claims,
     /// The lists of live workers that name it, or did.
     pub listed: Listed,
+    /// Its connections to stores, by their names.
+    pub links: BTreeMap<Arc<str>, Links>,
 }
 
 impl Worker {
@@ -64,6 +67,7 @@ impl Worker {
             host: Host::default(),
             claims: Claims::default(),
             listed: Listed::default(),
+            links: BTreeMap::new(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! A view with everything that a view can have: two stores, one of them not fresh, replicas, locks of every tier and
 //! state, a worker with all that a host shows of it, clocks, and names that try to break out of whatever they are printed in.
 
+mod clients;
+mod contention;
 mod group;
 mod host;
 mod told;
@@ -103,6 +105,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         failure: None,
         facts: Some(NodeFactsView {
             skew_bound_seconds: Some(0.0031),
+            run_id: Some("8f2c3a9d71b04e6fa5c1d2e3f4a5b6c7d8e9f0a1".into()),
             version: "7.0.15".into(),
             flavor: "redis".into(),
             mode: "standalone".into(),
@@ -120,6 +123,8 @@ fn node(addr: &str, role: &'static str) -> NodeView {
             restart_unsafe: Some(false),
             evicted_keys: Some(0),
             expired_keys: Some(12),
+            clients: primary
+                .then(|| vec![("redis-py".into(), HOSTILE.into(), 3), ("".into(), "".into(), 2)]),
             connections_received: Some(99),
             rejected_connections: Some(0),
         }),
@@ -128,6 +133,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         confirmations: replica.then_some((5, 1)),
         event_gap_seconds: primary.then_some(0.25),
         feed: primary.then_some(crate::observe::feed::Standing::Live),
+        slowlog: Some(SlowlogView { lost: None, entries: Some(3), cut: 1, missed: 0 }),
         clock_steps: (1, 0),
         clock_step_seconds: Some(3.5),
     }
@@ -228,8 +234,24 @@ fn orders_lock() -> LockView {
         blind: vec![(Aspect::Renewals, BlindReason::NoHistory)],
         hints: Vec::new(),
         beat_age_seconds: Some(43.0),
+        clients: Some(clients::of_main()),
+        last_write: None,
+        renewer_separate: Some(true),
+        renewals: vec![clients::renewal()],
         told: told::of_others(),
+        contention: contention::of_orders(),
         missed_pointer: None,
+        slow_commands: vec![SlowCommandView {
+            addr: "10.0.0.5:6379".into(),
+            timestamp: 1_789_999_907.0,
+            command: "SET".into(),
+            duration_seconds: 0.25,
+            client_address: Some("10.0.0.7:40312".into()),
+            client_name: Some("orders-1".into()),
+            touches: "key",
+            truncated: false,
+            owner_fingerprint: Some("0123456789ab".into()),
+        }],
         recent: Some(told::recent()),
         transitions: vec![TransitionView {
             age_seconds: 93.0,

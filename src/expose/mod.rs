@@ -17,5 +17,5 @@ pub(crate) mod example;
 pub(crate) mod tests;
 
 pub use rendered::Rendered;
-pub use self_facts::{OwnProcess, SelfFacts};
+pub use self_facts::{EvidenceCounts, EvidenceFailure, OwnProcess, SelfFacts};
 pub use text::{CONTENT_TYPE, render};

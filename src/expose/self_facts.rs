@@ -18,6 +18,8 @@ pub struct SelfFacts {
     pub reload_success_timestamp: f64,
     /// Why the last attempt to load it failed, if it did; the earlier one is then still in use.
     pub reload_error: Option<String>,
+    /// What became of evidence; `None` where none is written.
+    pub evidence: Option<EvidenceCounts>,
     /// Its process; `None` where `/proc/self` cannot be read.
     pub process: Option<OwnProcess>,
 }
@@ -31,6 +33,7 @@ impl SelfFacts {
             poll_interval,
             reload_success_timestamp: loaded,
             reload_error: None,
+            evidence: None,
             process: None,
         }
     }
@@ -39,6 +42,50 @@ impl SelfFacts {
     pub fn snapshot_good_for(&self) -> Duration {
         self.poll_interval.saturating_mul(10)
     }
+}
+
+/// Why a document of evidence was not written, or old ones not deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvidenceFailure {
+    /// More rose at once than the disk takes.
+    Queue,
+    /// The file system, or a quota, is full.
+    Full,
+    /// The directory or its file system may not be written to.
+    Denied,
+    /// The directory is not there.
+    Missing,
+    /// The document is larger than one may be.
+    TooLarge,
+    /// Anything else that the system said.
+    Io,
+}
+
+impl EvidenceFailure {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Queue, Self::Full, Self::Denied, Self::Missing, Self::TooLarge, Self::Io];
+
+    /// The label value.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Full => "full",
+            Self::Denied => "denied",
+            Self::Missing => "missing",
+            Self::TooLarge => "too_large",
+            Self::Io => "io",
+        }
+    }
+}
+
+/// What became of evidence since the exporter started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvidenceCounts {
+    /// Documents written.
+    pub writes: u64,
+    /// Failures, in the order of [`EvidenceFailure::ALL`].
+    pub failures: [u64; EvidenceFailure::ALL.len()],
 }
 
 /// The exporter's own process. Seconds are fractions here, unlike in the client library's own collector, whose whole

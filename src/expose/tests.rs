@@ -18,7 +18,8 @@ use crate::view::View;
 
 fn own() -> SelfFacts {
     let process = OwnProcess::read();
-    SelfFacts { process, ..SelfFacts::new(Duration::from_secs(2), 1_789_999_000.0) }
+    let evidence = Some(EvidenceCounts { writes: 3, failures: [0, 1, 0, 0, 0, 0] });
+    SelfFacts { process, evidence, ..SelfFacts::new(Duration::from_secs(2), 1_789_999_000.0) }
 }
 
 fn printed(view: &View) -> parse::Exposition {

@@ -37,6 +37,7 @@ pub mod redsync;
 pub mod reference;
 pub mod rslock;
 pub mod rueidislock;
+pub mod scripts;
 pub mod shedlock;
 pub mod sidekiq;
 pub mod spring;

@@ -7,6 +7,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 use super::body::counted;
 use super::fresh::{tag, tagged, unchanged};
@@ -95,16 +96,24 @@ where
     if let Some(unchanged) = unchanged(asked, &tag) {
         return unchanged;
     }
-    let Ok(place) = shared.pages.clone().try_acquire_owned() else {
-        return busy("Too many requests at a time.\n");
-    };
-    match tokio::task::spawn_blocking(move || make(&snapshot)).await {
-        Ok(Some(bytes)) => tagged(with_json_headers(Response::new(counted(bytes, place))), &tag),
-        _ => cannot(),
-    }
+    let made = made(&shared.pages, move || make(&snapshot)).await;
+    made.map_or_else(cannot, |response| tagged(response, &tag))
 }
 
-fn error(status: StatusCode, error: &str) -> Response {
+/// The same with a place among these; `None` if there is no document.
+pub(super) async fn made<F>(places: &Arc<Semaphore>, make: F) -> Option<Response>
+where
+    F: FnOnce() -> Option<Bytes> + Send + 'static,
+{
+    let Ok(place) = places.clone().try_acquire_owned() else {
+        return Some(busy("Too many requests at a time.\n"));
+    };
+    let work = move || (make(), place);
+    let (bytes, place) = tokio::task::spawn_blocking(work).await.ok()?;
+    Some(with_json_headers(Response::new(counted(bytes?, place))))
+}
+
+pub(super) fn error(status: StatusCode, error: &str) -> Response {
     json_bytes(status, format!("{{\"error\":\"{error}\"}}").into())
 }
 
@@ -119,6 +128,6 @@ fn with_json_headers(mut response: Response) -> Response {
     response
 }
 
-fn cannot() -> Response {
+pub(super) fn cannot() -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, "The document could not be made.\n").into_response()
 }

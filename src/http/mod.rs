@@ -6,6 +6,7 @@
 //! | `/`, `/locks/{store}/{lock}` | status page, one lock's page |
 //! | `/metrics` (configurable) | metrics text |
 //! | `/api/v1/locks`, `/api/v1/locks/{store}/{lock}`, `/api/v1/workers`, `/api/v1/clocks` | JSON |
+//! | `/api/v1/locks/{store}/{lock}/evidence`, `/api/v1/incidents`, `/api/v1/incidents/{id}` | JSON: what to record, what was |
 //! | `/-/healthy`, `/-/ready` | for whoever watches the exporter |
 //! | `POST /-/reload` | loads the configuration anew |
 
@@ -14,6 +15,7 @@ mod api;
 mod body;
 mod fresh;
 mod impatient;
+mod incidents;
 mod lifecycle;
 pub mod listen;
 mod metrics;

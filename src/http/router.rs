@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::shared::{AppState, Shared};
-use super::{api, lifecycle, metrics, page};
+use super::{api, incidents, lifecycle, metrics, page};
 
 /// All routes.
 pub fn router(state: AppState) -> Router {
@@ -29,6 +29,9 @@ pub(super) fn routes(shared: Shared) -> Router {
         .route("/-/reload", post(lifecycle::reload).fallback(lifecycle::only_post))
         .route("/api/v1/locks", get(api::locks))
         .route("/api/v1/locks/{store}/{lock}", get(api::lock))
+        .route("/api/v1/locks/{store}/{lock}/evidence", get(incidents::evidence))
+        .route("/api/v1/incidents", get(incidents::list))
+        .route("/api/v1/incidents/{id}", get(incidents::one))
         .route("/api/v1/groups/{store}/{group}", get(api::group))
         .route("/api/v1/workers", get(api::workers))
         .route("/api/v1/clocks", get(api::clocks));
@@ -41,8 +44,9 @@ pub(super) fn routes(shared: Shared) -> Router {
 async fn not_found(uri: Uri) -> Response {
     // The path is not repeated: it is the client's, and the answer may be shown by a browser.
     let hint = if uri.path() == "/api" || uri.path().starts_with("/api/") {
-        "Not found. The API has /api/v1/locks, /api/v1/locks/{store}/{lock} and \
-         /api/v1/groups/{store}/{group} with names percent-encoded, /api/v1/workers and /api/v1/clocks.\n"
+        "Not found. The API has /api/v1/locks, /api/v1/locks/{store}/{lock}, its /evidence and \
+         /api/v1/groups/{store}/{group} with names percent-encoded, /api/v1/workers, /api/v1/clocks and \
+         /api/v1/incidents.\n"
     } else {
         "Not found. The status page is at /.\n"
     };

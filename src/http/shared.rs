@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::TelemetryPath;
+use crate::evidence::Incidents;
 use crate::expose::Rendered;
 
 /// Says whether every poller has had its first try; the text says what is missing.
@@ -23,11 +24,16 @@ const SCRAPES: usize = 40;
 /// Pages and API documents at a time; each can take much more work than a scrape.
 const PAGES: usize = 10;
 
+/// Files read at a time: a disk that hangs holds these up and nothing else.
+const FILES: usize = 4;
+
 /// What the routes answer from.
 #[derive(Clone)]
 pub struct AppState {
     /// The last snapshot.
     pub snapshot: Arc<ArcSwap<Rendered>>,
+    /// What was recorded.
+    pub incidents: Incidents,
     /// For `/-/ready`.
     pub ready: ReadyCheck,
     /// For `/-/reload`.
@@ -42,6 +48,7 @@ pub(super) struct Shared {
     pub app: AppState,
     pub scrapes: Arc<Semaphore>,
     pub pages: Arc<Semaphore>,
+    pub files: Arc<Semaphore>,
 }
 
 impl Shared {
@@ -51,6 +58,7 @@ impl Shared {
             app,
             scrapes: Arc::new(Semaphore::new(SCRAPES)),
             pages: Arc::new(Semaphore::new(PAGES)),
+            files: Arc::new(Semaphore::new(FILES)),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod api;
 mod groups;
 mod host_page;
+mod incidents;
 mod lock_page;
 mod needs_a_look;
 mod pages;

@@ -5,6 +5,7 @@
 //! outside become text that may be printed.
 
 pub mod cgroup;
+pub mod client;
 pub mod clock;
 pub mod companion;
 pub mod feed;
@@ -14,6 +15,8 @@ pub mod lock;
 pub mod node;
 pub mod poll;
 pub mod sentinel;
+pub mod slowlog;
+pub mod socket;
 pub mod source;
 pub mod stall;
 pub mod time;
@@ -23,12 +26,14 @@ pub mod worker;
 use std::sync::Arc;
 
 pub use cgroup::CgroupRead;
+pub use client::ClientsRead;
 pub use clock::{ClockRead, HostClock};
 pub use feed::FeedRead;
 pub use jvm::JvmRead;
 pub use lock::{BatchRead, Decoded, Expiry, Found, Holding, KeyRead, Owner};
 pub use node::{Line, NodeFacts, NodeRef, Role};
 pub use sentinel::SentinelsSay;
+pub use socket::SocketsRead;
 pub use source::{ListRead, SourceRead};
 pub use stall::{ProcessId, StallRead};
 pub use time::{Mono, ServerTime, Span};
@@ -87,6 +92,10 @@ pub enum Observation {
     Node(Box<NodeFacts>),
     /// A node could not be reached or refused us.
     NodeFailed(node::NodeFailed),
+    /// What a node says of the connections of its clients.
+    Clients(ClientsRead),
+    /// Whose the connected sockets of this host are.
+    Sockets(SocketsRead),
     /// What the sentinels of a store say of its primary.
     Sentinels(SentinelsSay),
     /// A sweep over all keys of a node ended.
@@ -113,6 +122,8 @@ pub enum Observation {
     HostClock(HostClock),
     /// What keys beside a lock's own told.
     Companions(Box<lock::CompanionRead>),
+    /// One look at a node's slow log.
+    Slowlog(Box<slowlog::SlowlogRead>),
     /// Whom an owner index names.
     Owners(Box<lock::OwnersNamed>),
     /// One read of a configured source.

@@ -109,6 +109,8 @@ pub struct NodeFacts {
     pub evicted_keys: Option<u64>,
     /// `expired_keys`.
     pub expired_keys: Option<u64>,
+    /// `connected_clients`.
+    pub connected_clients: Option<u64>,
     /// `total_connections_received`.
     pub connections_received: Option<u64>,
     /// `rejected_connections`.

@@ -16,6 +16,7 @@ pub mod process;
 pub mod readings;
 pub mod redis;
 pub mod residents;
+pub mod sockets;
 pub mod source;
 pub mod stalls;
 mod tally;

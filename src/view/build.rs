@@ -1,7 +1,9 @@
 //! Makes a [`View`] from the state. What is older than three intervals is left out here, once, for every reader.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::clients::{ClientsView, Crew};
 use super::clock::clock_views;
 use super::lock::lock_view;
 use super::node::node_view;
@@ -15,7 +17,7 @@ use crate::derive::node::primaries;
 use crate::derive::store::Store;
 use crate::derive::{Evidence, State};
 use crate::observe::node::FailReason;
-use crate::observe::{HostClock, Mono};
+use crate::observe::{HostClock, Line, Mono};
 
 /// The instant a view is made for.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +92,7 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
         store.locks.values().map(|l| &**l).filter(|l| l.is_lock()).collect();
     sorted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     let mut locks: Vec<LockView> = sorted.iter().map(|l| lock_view(state, l, now)).collect();
+    connected(state, store, &sorted, &mut locks, now);
     let groups = group::groups(state, store, &sorted, &mut locks, now);
     // Of a line that is read: its locks were read one after the other, so that the first may just have become too old.
     let is_read = |l: &Lock| {
@@ -140,6 +143,20 @@ fn store_view(state: &State, store: &Store, instant: Instant) -> StoreView {
         refused: left_out(store, Lock::is_refused),
         blind: coverage::blind(store, &locks),
         locks,
+    }
+}
+
+/// Tells each lock who is connected to the primary that has it.
+fn connected(state: &State, store: &Store, locks: &[&Lock], views: &mut [LockView], now: Mono) {
+    let crew = Crew::of(state);
+    let clients: BTreeMap<Line, Arc<ClientsView>> = store
+        .lines
+        .keys()
+        .filter_map(|line| Some((*line, Arc::new(crew.clients(store.primary(*line)?, now)?))))
+        .collect();
+    for (lock, view) in locks.iter().zip(views) {
+        view.clients = clients.get(&lock.line).cloned();
+        view.renewals = crew.renewals(lock, now);
     }
 }
 

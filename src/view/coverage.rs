@@ -5,6 +5,7 @@ mod holder;
 use super::holder::Holder;
 use super::{
     Aspect, BlindReason, LockView, clock, event_coverage, host_coverage, lease_coverage, resources,
+    slowlog,
 };
 use crate::config::SeriesTier;
 use crate::derive::State;
@@ -19,7 +20,7 @@ use crate::observe::{Mono, Role};
 use holder::{heartbeat, process};
 
 /// Every aspect and reason that this version can report; exported with 0 from the start.
-pub const BLIND: [(Aspect, BlindReason); 43] = [
+pub const BLIND: [(Aspect, BlindReason); 45] = [
     (Aspect::Holder, BlindReason::NotConfigured),
     (Aspect::Holder, BlindReason::OpaqueToken),
     (Aspect::Holder, BlindReason::Unsupported),
@@ -51,6 +52,8 @@ pub const BLIND: [(Aspect, BlindReason); 43] = [
     (Aspect::Events, BlindReason::Permission),
     (Aspect::Events, BlindReason::Unsupported),
     (Aspect::Events, BlindReason::Unreachable),
+    (Aspect::Slowlog, BlindReason::Permission),
+    (Aspect::Slowlog, BlindReason::Unsupported),
     (Aspect::Renewals, BlindReason::Unsupported),
     (Aspect::Renewals, BlindReason::NoHistory),
     (Aspect::Replicas, BlindReason::Unreachable),
@@ -104,6 +107,7 @@ pub(super) fn judge(
         lost.push((Aspect::Clock, reason));
     }
     lost.extend(event_coverage::reason(state, lock).map(|reason| (Aspect::Events, reason)));
+    lost.extend(slowlog::blind(state, lock).map(|reason| (Aspect::Slowlog, reason)));
     resources::blind(state, lock, now, &mut lost);
     let list = resources::list_reason(state, lock, now);
     lost.extend(list.map(|reason| (Aspect::Holder, reason)));

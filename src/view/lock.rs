@@ -5,7 +5,7 @@ mod copies;
 use std::time::Duration;
 
 use super::holder::{Holder, can_see_holder, holder_view, holders, worst};
-use super::{LockView, coverage, hint, resources};
+use super::{LockView, contention, coverage, hint, resources, slowlog};
 use crate::config::SeriesTier;
 use crate::derive::fresh::is_fresh;
 use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
@@ -33,7 +33,7 @@ pub struct LockCounts {
     pub ends: Vec<(Evidence, u64)>,
     /// Leases that ran out under a holder, by its liveness; `None` where holders cannot be seen.
     pub expired_under_holder: Option<Vec<(Liveness, u64)>>,
-    /// Proofs that two owners were valid at once, of the kinds that can be judged.
+    /// Proofs that two owners were valid at once, and hints at it, of the kinds that can be judged.
     pub contentions: Vec<(ContentionKind, u64)>,
     /// Seconds free.
     pub free_seconds: f64,
@@ -158,8 +158,17 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         hints: hint::hints(state, lock, &holders, &blind, now),
         blind,
         beat_age_seconds: only.and_then(|h| h.heartbeat?.age()),
+        clients: None,
+        last_write: only.and_then(|h| {
+            let write = &h.tenure.write;
+            Some((write.after?.0, write.shown.span.done))
+        }),
+        renewer_separate: lock.renewers.separate(),
+        renewals: Vec::new(),
         told: resources::told(state, lock, now),
+        contention: contention::proofs(lock, now),
         missed_pointer: lock.missed_pointer(),
+        slow_commands: slowlog::of_lock(lock),
         recent: lock.recent.clone(),
         transitions: lock
             .timeline
@@ -201,6 +210,7 @@ fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView
         renewal_minus_heartbeat_seconds: None,
         unreplicated_seconds: None,
         divergences: Vec::new(),
+        renewer_separate: None,
         beat_age_seconds: None,
         ..view
     }
@@ -238,25 +248,8 @@ fn counts(state: &State, lock: &Lock) -> LockCounts {
             .collect(),
         expired_under_holder: is_visible
             .then(|| EXPIRED_UNDER.into_iter().zip(c.expired_under).collect()),
-        contentions: contentions(state, lock),
+        contentions: contention::counts(state, lock),
         free_seconds: c.free_seconds,
         waiting_seconds: lock.shows_waiters().then_some(c.waiting_seconds),
     }
-}
-
-fn contentions(state: &State, lock: &Lock) -> Vec<(ContentionKind, u64)> {
-    if !lock.is_exclusive() {
-        return Vec::new();
-    }
-    let has_several = state.stores.get(&lock.store).is_some_and(|s| s.nodes.len() > 1);
-    let line = state.stores.get(&lock.store).and_then(|s| s.lines.get(&lock.line));
-    let hears = line.is_some_and(|l| l.hears_overwrites());
-    let kinds = ContentionKind::ALL.iter().copied().zip(lock.contested.events);
-    let is_judged = |kind| match kind {
-        ContentionKind::Primaries => has_several && lock.servers.is_none(),
-        ContentionKind::Quorum => lock.servers.is_some(),
-        ContentionKind::Overwrite => hears && lock.servers.is_none(),
-        ContentionKind::Lost => lock.servers.is_none(),
-    };
-    kinds.filter(|(kind, n)| is_judged(*kind) || *n > 0).collect()
 }

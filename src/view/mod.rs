@@ -2,7 +2,9 @@
 //! known or not judged" and is never printed. Made from [`crate::derive`]; knows no metric name and no format.
 
 mod build;
+mod clients;
 mod clock;
+mod contention;
 mod coverage;
 mod event_coverage;
 mod group;
@@ -14,13 +16,18 @@ mod lease_coverage;
 mod list;
 mod lock;
 mod node;
+mod release;
 mod resources;
+mod slowlog;
 mod worker;
 
 use std::sync::Arc;
 
+pub use crate::derive::lock::proof::Basis;
 pub use build::Instant;
+pub use clients::{ByLibrary, ClientView, ClientsView, RenewalView};
 pub use clock::ClockView;
+pub use contention::{ContentionView, PartyView};
 pub use coverage::BLIND;
 pub use group::{GroupCounts, GroupView};
 pub use hint::{Hint, Namer, Reuse};
@@ -28,12 +35,15 @@ pub use host::{CgroupView, JvmView, WorkerHostView, WorstStallView};
 pub use list::ListView;
 pub use lock::{LockCounts, TransitionView};
 pub use node::{NodeFactsView, NodeView};
+pub use release::{Check, Release, release};
 pub use resources::{EffectsView, FencingView, ToldView};
+pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
 pub use crate::derive::lock::recent::{Act, Mark, Recent};
 pub use crate::derive::quorum::Votes;
+pub use crate::derive::renewers::Fit;
 pub use crate::derive::servers::Ballot;
 pub use crate::derive::{
     Aspect, BlindReason, ClockStatus, ContentionKind, DivergenceKind, Evidence, LeaseSource,
@@ -213,10 +223,22 @@ pub struct LockView {
     pub hints: Vec<(Aspect, Hint)>,
     /// Seconds since the holder's last beat, where it has a heartbeat.
     pub beat_age_seconds: Option<f64>,
+    /// Who is connected to its primary; shared by all locks of it.
+    pub clients: Option<Arc<ClientsView>>,
+    /// The reads between which its lease was last written.
+    pub last_write: Option<(Mono, Mono)>,
+    /// Whether another process renews it than the one that works.
+    pub renewer_separate: Option<bool>,
+    /// What its last renewals told of that, the newest first.
+    pub renewals: Vec<RenewalView>,
     /// What sources tell of it.
     pub told: ToldView,
+    /// The last proofs that two owners had it at once, and hints at it, oldest first, bounded.
+    pub contention: Vec<ContentionView>,
     /// The `owner_json` that finds nothing in its value, which is JSON.
     pub missed_pointer: Option<Arc<str>>,
+    /// The last slow commands on its key, oldest first, bounded.
+    pub slow_commands: Vec<SlowCommandView>,
     /// The last writes of its expiry, oldest first, bounded; `None` of a lock of which they are not kept.
     pub recent: Option<Recent>,
     /// The last transitions, oldest first, bounded.

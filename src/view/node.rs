@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Instant;
+use super::clients::{ByLibrary, by_library};
+use super::slowlog::SlowlogView;
+use super::{Instant, slowlog};
 use crate::derive::State;
 use crate::derive::clocks::skew::skew;
 use crate::derive::fresh::is_fresh;
@@ -35,6 +37,8 @@ pub struct NodeView {
     pub event_gap_seconds: Option<f64>,
     /// How the event feed that listens to it stands; `None` where there is none.
     pub feed: Option<Standing>,
+    /// Its slow log; `None` where that was not looked at.
+    pub slowlog: Option<SlowlogView>,
     /// Server clock steps seen: forward, backward.
     pub clock_steps: (u64, u64),
     /// The last step in seconds.
@@ -44,6 +48,8 @@ pub struct NodeView {
 /// What is known of a node while its facts are fresh.
 #[derive(Clone, Debug)]
 pub struct NodeFactsView {
+    /// Changes when the server process restarts.
+    pub run_id: Option<Arc<str>>,
     /// Server version.
     pub version: Arc<str>,
     /// `redis` or `valkey`.
@@ -80,6 +86,8 @@ pub struct NodeFactsView {
     pub evicted_keys: Option<u64>,
     /// `expired_keys`.
     pub expired_keys: Option<u64>,
+    /// Its connections by client library and version, where it says who is connected.
+    pub clients: Option<ByLibrary>,
     /// `total_connections_received`.
     pub connections_received: Option<u64>,
     /// `rejected_connections`.
@@ -109,12 +117,14 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
             .get(&node.line)
             .filter(|line| line.is_led_by(&node.addr))
             .and_then(|line| Some(line.feed?.standing)),
+        slowlog: slowlog::of_node(node),
         clock_steps: (node.clock.forward, node.clock.backward),
         clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),
         facts: facts.map(|f| {
             let is_master = f.role == Role::Master;
             let primary_offset = primary.and_then(|p| p.facts.as_ref()?.offset);
             NodeFactsView {
+                run_id: f.run_id.as_deref().map(Arc::from),
                 version: f.version.as_str().into(),
                 flavor: f.flavor.as_str().into(),
                 mode: f.mode.as_str().into(),
@@ -147,6 +157,7 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
                     .then(|| node.unsafe_until.is_some_and(|until| now < until)),
                 evicted_keys: f.evicted_keys,
                 expired_keys: f.expired_keys,
+                clients: by_library(node, now),
                 connections_received: f.connections_received,
                 rejected_connections: f.rejected_connections,
             }

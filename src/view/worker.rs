@@ -8,8 +8,10 @@ use super::{LivenessSource, WorkerHostView, coverage};
 use crate::config::SeriesTier;
 use crate::derive::State;
 use crate::derive::fresh::is_fresh;
+use crate::derive::links::Links;
 use crate::derive::process::Processes;
 use crate::derive::worker::Worker;
+use crate::observe::client::EVERY;
 use crate::observe::node::FailReason;
 use crate::observe::worker::ProcessState;
 use crate::observe::{Mono, Span};
@@ -43,6 +45,8 @@ pub struct WorkerView {
     pub skew_bounds: Vec<(Arc<str>, f64)>,
     /// Locks that it says it holds: store and lock.
     pub claims: Vec<(Arc<str>, Arc<str>)>,
+    /// By store: its connections now, and how often one was replaced by another.
+    pub connections: Vec<(Arc<str>, Option<u64>, u64)>,
     /// `process`, `heartbeat` and the like, and why it cannot be judged.
     pub coverage_lost: Vec<(&'static str, &'static str)>,
 }
@@ -148,8 +152,17 @@ pub(super) fn worker_view(
             .iter()
             .map(|c| (c.store.clone(), c.lock.clone()))
             .collect(),
+        connections: connections(worker, now),
         coverage_lost: coverage::worker(state, worker, now),
     })
+}
+
+fn connections(worker: &Worker, now: Mono) -> Vec<(Arc<str>, Option<u64>, u64)> {
+    let one = |(store, links): (&Arc<str>, &Links)| {
+        let is_recent = now.since(links.seen) <= EVERY * 3;
+        (store.clone(), is_recent.then(|| links.count()), links.reconnects)
+    };
+    worker.links.iter().map(one).collect()
 }
 
 fn process_view(worker: &Worker, processes: &Processes, now: Mono) -> Option<WorkerProcessView> {

@@ -31,6 +31,7 @@ impl Script {
             "INFO" => Bulk(self.info(word(1)).into_bytes()),
             "CONFIG" => Many('%', vec![Bulk(word(2).to_vec()), bulk(1)]),
             "ROLE" => self.role(),
+            "SLOWLOG" => Many('*', Vec::new()),
             "SCAN" => self.scan(word(3)),
             "MGET" => self.mget(&words[1..]),
             _ => self.of_key(name, words),

@@ -2,6 +2,7 @@
 //! [`Secret`](crate::secret::Secret); every value here is usable as it is, so nothing downstream checks it again.
 
 mod clock;
+mod evidence;
 mod format;
 mod list;
 mod lock;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use clock::{ChronyAddr, Clock, NodeClock};
+pub use evidence::Evidence;
 pub use format::{FORMATS, KnownFormat, Names, known_format};
 pub use list::{LiveList, MembersKind, Preset};
 pub use lock::{
@@ -23,7 +25,9 @@ pub use lock::{
 };
 pub use sentinel::Sentinels;
 pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
-pub use store::{Events, Password, RedisAddr, RedisUrl, Store, TlsFiles, Topology};
+pub use store::{
+    Clients, Events, Password, RedisAddr, RedisUrl, Slowlog, Store, TlsFiles, Topology,
+};
 pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 
 /// Everything that is configured.
@@ -31,6 +35,8 @@ pub use worker::{Heartbeat, JvmMode, ProcessSource, WorkerGroup};
 pub struct Config {
     /// Time between two polls of a target.
     pub poll_interval: Duration,
+    /// Time between two reads of a lock that an event feed proves unchanged.
+    pub sweep_interval: Duration,
     /// Time between two samples of the stalls of workers' processes.
     pub stall_poll: Duration,
     /// How far back the worst stall is looked for.
@@ -49,6 +55,8 @@ pub struct Config {
     pub clocks: Arc<Vec<Clock>>,
     /// Which of them is this host's.
     pub local_clock: Option<Arc<str>>,
+    /// Where evidence is written; nowhere if absent.
+    pub evidence: Option<Evidence>,
 }
 
 /// A regular expression over bytes that compares by its text.

@@ -31,12 +31,16 @@ pub struct Store {
     pub connect_timeout: Duration,
     /// Longest wait for a reply.
     pub response_timeout: Duration,
+    /// Whether slow commands on locks are read of the servers' slow logs.
+    pub slowlog: Slowlog,
     /// A hash that names the worker of each opaque token.
     pub owner_index: Option<String>,
     /// Which clock disciplines which node, as far as is known.
     pub clocks: Vec<NodeClock>,
     /// How the server tells of changes between two polls.
     pub events: Events,
+    /// Whether the servers are asked who is connected to them, and processes here are looked up.
+    pub clients: Clients,
     /// The locks.
     pub locks: Vec<LockConfig>,
 }
@@ -52,6 +56,30 @@ pub enum Events {
     /// By keyspace notifications, which the server has to have on.
     Notifications,
     /// Not at all.
+    Off,
+}
+
+/// Whether the servers are asked who is connected to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clients {
+    /// Yes; which processes of this host they are is looked up where workers' processes are watched.
+    #[default]
+    Auto,
+    /// Yes, and processes are looked up in any case.
+    On,
+    /// No.
+    Off,
+}
+
+/// Whether slow commands on locks are read of the servers' slow logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Slowlog {
+    /// Where the server allows it.
+    #[default]
+    Auto,
+    /// Yes: where it does not, something is missing.
+    On,
+    /// No.
     Off,
 }
 

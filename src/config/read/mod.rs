@@ -3,6 +3,7 @@
 
 mod clock;
 mod cluster;
+mod evidence;
 mod fits;
 mod group;
 mod holder;
@@ -61,11 +62,14 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
     told.lists.check(top, &live_workers);
     let known = Known { stores: names, holders: told.holders, has_lists: lists.any() };
     let workers = worker::read_all(top, &known);
+    let evidence = evidence::read(top);
+    complete &= evidence.is_some();
     if top.present(&["stores", "workers", "clocks"]).is_empty() {
         top.wrong("stores", "there is nothing to watch", "add a store with its `url` and `locks`");
     }
     let config = Config {
         poll_interval: top.duration("poll_interval").unwrap_or(Duration::from_secs(2)),
+        sweep_interval: top.duration("sweep_interval").unwrap_or(Duration::from_secs(300)),
         stall_poll: top.duration("stall_poll").unwrap_or(Duration::from_millis(500)),
         stall_window: top.duration("stall_window").unwrap_or(Duration::from_secs(3600)),
         retain: top.duration("retain").unwrap_or(Duration::from_secs(3600)),
@@ -75,6 +79,7 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
         live_workers: Arc::new(live_workers),
         clocks: Arc::new(clocks),
         local_clock,
+        evidence: evidence.flatten(),
     };
     complete.then_some(config)
 }

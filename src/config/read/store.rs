@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::checks;
 use super::super::cursor::Cursor;
-use super::super::model::{Events, RedisUrl, Store, Topology};
+use super::super::model::{Clients, Events, RedisUrl, Slowlog, Store, Topology};
 use super::super::redis_url;
 use super::super::unknown::variable;
 use super::clock::{self, Clocks};
@@ -92,6 +92,8 @@ pub(super) fn read(
         connect_timeout: at.duration("connect_timeout").unwrap_or(Duration::from_secs(1)),
         response_timeout: at.duration("response_timeout").unwrap_or(Duration::from_secs(1)),
         events: events(at),
+        clients: clients(at),
+        slowlog: slowlog(at),
         owner_index: index,
         topology: topology?,
         further_urls: further_urls?,
@@ -108,6 +110,22 @@ fn events(at: &Cursor<'_>) -> Events {
         Some("notifications") => Events::Notifications,
         Some("off") => Events::Off,
         _ => Events::Auto,
+    }
+}
+
+fn clients(at: &Cursor<'_>) -> Clients {
+    match at.one_of("clients") {
+        Some("on") => Clients::On,
+        Some("off") => Clients::Off,
+        _ => Clients::Auto,
+    }
+}
+
+fn slowlog(at: &Cursor<'_>) -> Slowlog {
+    match at.one_of("slowlog") {
+        Some("on") => Slowlog::On,
+        Some("off") => Slowlog::Off,
+        _ => Slowlog::Auto,
     }
 }
 

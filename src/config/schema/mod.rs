@@ -12,6 +12,8 @@ pub(in crate::config) enum Kind {
     Secret,
     /// A duration with its smallest and largest sensible value.
     Duration(&'static str, &'static str),
+    /// A number of bytes with its smallest and largest sensible value.
+    Size(&'static str, &'static str),
     /// A whole number with its smallest and largest sensible value.
     Whole(u64, u64),
     /// `true` or `false`.
@@ -65,7 +67,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
 use sources::{BASIC_AUTH, MEMBERS, MEMBERS_REDIS, RESOURCE};
 use sources::{EFFECTS, FENCING, HTTP_SOURCE, LIVE, REDIS_SOURCE, SOURCE};
 
-use Kind::{Duration, List, Map, OneOf, Secret, Switch, Table, Text, Texts, Whole};
+use Kind::{Duration, List, Map, OneOf, Secret, Size, Switch, Table, Text, Texts, Whole};
 
 const YEAR: &str = "365d";
 const ONE_OF_THREE: &str = "exactly one of `redis`, `file`, `http`";
@@ -74,6 +76,7 @@ pub(in crate::config) static TOP: Section = Section {
     title: "Top level",
     keys: &[
         key("poll_interval", Duration("50ms", "1h"), "2s"),
+        key("sweep_interval", Duration("50ms", "1d"), "5m"),
         key("stall_poll", Duration("50ms", "1m"), "500ms"),
         key("stall_window", Duration("1m", "7d"), "1h"),
         key("retain", Duration("1s", "30d"), "1h"),
@@ -83,8 +86,9 @@ pub(in crate::config) static TOP: Section = Section {
         key("live_workers", Map(&LIVE), ""),
         key("clocks", Map(&CLOCK), ""),
         key("local_clock", Text, "the only one that is here"),
+        key("evidence", Table(&EVIDENCE), ""),
     ],
-    later: &["sweep_interval", "evidence"],
+    later: &[],
 };
 
 pub(in crate::config) static STORE: Section = Section {
@@ -106,6 +110,8 @@ pub(in crate::config) static STORE: Section = Section {
         key("connect_timeout", Duration("10ms", "1m"), "1s"),
         key("response_timeout", Duration("10ms", "1m"), "1s"),
         key("events", OneOf(&["auto", "tracking", "notifications", "off"], &[]), "auto"),
+        key("clients", OneOf(&["auto", "on", "off"], &[]), "auto"),
+        key("slowlog", OneOf(&["auto", "on", "off"], &[]), "auto"),
         key("owner_index", Table(&OWNER_INDEX), ""),
         key("clocks", List(&NODE_CLOCK), ""),
         key("locks", List(&LOCK), ""),
@@ -220,6 +226,17 @@ pub(in crate::config) static HEARTBEAT: Section = Section {
 pub(in crate::config) static CLOCK: Section =
     Section { title: "clocks.NAME", keys: &[key("chrony", Text, "required")], later: &[] };
 
+pub(in crate::config) static EVIDENCE: Section = Section {
+    title: "evidence",
+    keys: &[
+        key("dir", Text, "required"),
+        key("keep", Whole(1, 10_000), "200"),
+        key("max_bytes", Size("1MiB", "1TiB"), "64MiB"),
+        key("raw_tokens", Switch, "false"),
+    ],
+    later: &[],
+};
+
 /// All sections, in the order of the reference.
 #[cfg(test)]
 pub(in crate::config) static SECTIONS: &[&Section] = &[
@@ -244,4 +261,5 @@ pub(in crate::config) static SECTIONS: &[&Section] = &[
     &HTTP_SOURCE,
     &BASIC_AUTH,
     &CLOCK,
+    &EVIDENCE,
 ];

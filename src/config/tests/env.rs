@@ -159,8 +159,8 @@ fn mistakes_name_the_variable() {
         ),
         (
             "DLOCK__SWEEP_INTERVAL",
-            "1m",
-            "DLOCK__SWEEP_INTERVAL: `sweep_interval` is not supported by this version; remove it",
+            "2d",
+            "DLOCK__SWEEP_INTERVAL: sweep_interval: `2d` is out of range; it must be from 50ms to 1d",
         ),
         (
             "DLOCK__STORES__OTHER__EVENTS",

@@ -94,6 +94,7 @@ fn in_force(lines: &[Line], chosen: Option<&Line>) -> String {
     let there = |file: &str| format!("{FIXTURES}/files/{file}");
     text.replace("redis://127.0.0.1", "rediss://127.0.0.1")
         .replace("topology: auto", "topology: sentinel")
+        .replace("/var/lib/dlock_exporter", "/tmp")
         .replace("/etc/dlock_exporter/redis.pass", &there("secret"))
         .replace("/etc/dlock_exporter/sentinel.pass", &there("secret"))
         .replace("/etc/dlock_exporter/client.key", &there("secret"))

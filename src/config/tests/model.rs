@@ -6,6 +6,7 @@ use super::*;
 fn every_key_of_the_full_file_arrives() {
     let config = load_file(format!("{FIXTURES}/good/full.yml")).unwrap();
     assert_eq!(config.poll_interval, Duration::from_millis(500));
+    assert_eq!(config.sweep_interval, Duration::from_secs(60));
     assert_eq!((config.retain, config.max_workers), (Duration::from_secs(7200), 50));
     let store = &config.stores["main"];
     assert_eq!(

@@ -31,6 +31,7 @@ fn kind_words(kind: Kind) -> String {
         Kind::Text => "text".into(),
         Kind::Secret => "text, environment only".into(),
         Kind::Duration(least, most) => format!("duration, {least} to {most}"),
+        Kind::Size(least, most) => format!("bytes, {least} to {most}"),
         Kind::Whole(least, most) => format!("number, {least} to {most}"),
         Kind::Switch => "true or false".into(),
         Kind::OneOf(words, _) => {

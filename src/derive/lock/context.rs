@@ -1,5 +1,6 @@
 //! What a read of a lock comes with: what else was known at that instant. Made for each batch, and kept by nobody.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Replicated;
@@ -13,6 +14,8 @@ use crate::derive::tenure::Seen;
 pub struct ReadContext<'a> {
     /// When, and the counters as of then.
     pub seen: Seen,
+    /// The node that was read.
+    pub addr: &'a Arc<str>,
     /// The primary's replication offset.
     pub offset: Option<u64>,
     /// What its replicas have.

@@ -86,7 +86,10 @@ impl Lock {
         });
         self.was_named |= seat.worker.is_some();
         if let Some(o) = &owner {
-            self.succeeded_by(o, seat.named.as_ref(), c.seen.span.done);
+            self.succeeded_by(o, seat.named.as_ref(), expiry, c.seen.span.done);
+            if !is_broken {
+                self.look_for_return(o, seat.named.as_ref(), c.seen.span.done, fx);
+            }
         }
         let mut tenure = Tenure {
             owner,
@@ -181,6 +184,9 @@ impl Lock {
         self.mark(Act::Ended, tenure.expiry, c.seen);
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
         let claim = Claim::of(&tenure, lease, is_cut, c.seen.span.done);
+        if !is_broken && self.raised.is_none() {
+            self.remember_owner(&tenure, &claim);
+        }
         self.pending.push(PendingEnd {
             losses: self.servers.as_mut().map(|s| s.take_ended()),
             claim,
@@ -236,7 +242,8 @@ impl Lock {
             match evidence {
                 None => self.pending.push(p),
                 Some(e) => {
-                    self.note_lost(&p, e, after);
+                    self.note_lost(&p, e, after, fx);
+                    self.note_standing(&p, e);
                     self.settled(&p, e, fx);
                     settled.push((e, p));
                 }

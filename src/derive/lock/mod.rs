@@ -15,20 +15,26 @@ mod deeds;
 mod end;
 mod expected;
 mod holder;
+mod insisted;
 mod judge;
 mod lapses;
 mod let_go;
 pub mod look;
+mod lost;
 mod merged;
 mod moved;
 mod named;
 mod phase;
 mod pointer;
+pub mod proof;
 mod read;
 pub mod recent;
+mod resumed;
+mod returned;
 mod rival;
 mod shape;
 mod share;
+mod slow;
 mod stall;
 mod token;
 mod told;
@@ -44,6 +50,7 @@ use super::habit::Habit;
 use super::holds::Holds;
 use super::lease::LeaseHistory;
 use super::margin::Margins;
+use super::renewers::Renewers;
 use super::replica::Replica;
 use super::servers::Servers;
 use super::sight::Sight;
@@ -57,17 +64,20 @@ use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Line, Mono, StoreId};
 pub use absurd::Growth;
 pub use beside::{Beside, Issued, Waiters};
-pub use contested::{Claim, Contested};
+pub use contested::Contested;
 pub use context::ReadContext;
 pub use counts::{Counts, EXPIRED_UNDER, expired_under_index};
 pub use creep::Creep;
 pub use crowd::Crowd;
 pub use deeds::{Deeds, Told};
 pub use holder::Judged;
+pub use insisted::Beats;
 pub use judge::held_of;
+pub use lost::Claim;
 pub use phase::{Phase, Transition};
 pub use pointer::Missed;
 pub use shape::Shown;
+pub use slow::{SlowCommands, SlowEntry};
 pub use unreplicated::{Replicated, Unreplicated};
 
 /// One lock.
@@ -127,6 +137,8 @@ pub struct Lock {
     pub contested: Contested,
     /// What was done to its key.
     pub deeds: Deeds,
+    /// Slow commands on its key.
+    pub slow: SlowCommands,
     /// The primary's last two views, the newest first, for comparison.
     pub sights: [Option<Sight>; 2],
     /// Whether a replica has what it shows; `None` while free.
@@ -161,6 +173,8 @@ pub struct Lock {
     pub spread: Option<Box<Spread>>,
     /// Its servers, if several of their own have it.
     pub servers: Option<Box<Servers>>,
+    /// Who renews it.
+    pub renewers: Renewers,
 }
 
 impl Lock {
@@ -194,6 +208,7 @@ impl Lock {
             let_go: let_go::LetGo::default(),
             contested: Contested::default(),
             deeds: Deeds::default(),
+            slow: SlowCommands::default(),
             sights: [None, None],
             unreplicated: None,
             look: None,
@@ -211,6 +226,7 @@ impl Lock {
             refreshed: Vec::new(),
             spread: None,
             servers: watched.rules.servers.map(|n| Box::new(Servers::new(n))),
+            renewers: Renewers::default(),
         }
     }
 

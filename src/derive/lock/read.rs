@@ -35,6 +35,9 @@ impl Lock {
         if is_broken || !matches!(found, Found::Present { .. }) {
             self.beside.doubted = None;
         }
+        if is_broken {
+            self.contested.former.clear();
+        }
         self.unreadable = None;
         self.compare_replicas(found, c);
         self.count_waiters(found, c);
@@ -64,7 +67,7 @@ impl Lock {
         self.judge_unheld(c, fx);
         self.judge_lapses(c, fx);
         self.judge_replicas(c, fx);
-        self.judge_contested(c, fx);
+        self.judge_contested(c, workers, fx);
     }
 
     fn read_value(

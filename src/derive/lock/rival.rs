@@ -24,12 +24,15 @@ pub struct Rival {
     is_proven: bool,
     /// When something was last decided.
     decided: Option<Mono>,
+    /// What it showed then.
+    pub shows: Held,
 }
 
 impl Rival {
     /// A node that was not compared yet.
     pub fn new(addr: Arc<str>) -> Self {
-        Self { addr, pending: Between::default(), since: None, is_proven: false, decided: None }
+        let pending = Between::default();
+        Self { addr, pending, since: None, is_proven: false, decided: None, shows: None }
     }
 
     /// Takes the node's view; `primary` holds the primary's last reads, the newest first.
@@ -60,6 +63,7 @@ impl Rival {
         poll: Duration,
     ) {
         let last = self.decided.replace(after.span.done);
+        self.shows.clone_from(&sight.held);
         let are_two = !is_left
             && is_ahead(before)
             && is_ahead(sight)

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::State;
+use super::falls::Fallen;
+use crate::derive::claims::Claim;
 use crate::derive::fencing::Look;
 use crate::derive::list::List;
-use crate::derive::lock::Lock;
+use crate::derive::lock::{Beats, Lock};
 use crate::derive::resources::News;
 use crate::derive::wanted::Effects;
 use crate::derive::words::LivenessSource;
@@ -25,6 +27,10 @@ impl State {
         let Some((store, lock, news)) = self.resources.read(read, poll) else { return };
         match news {
             News::Regressed(detail) => self.regressed(&store, &lock, &detail, read.span.done, fx),
+            News::Fell { resource, fall, detail } => {
+                self.regressed(&store, &lock, &detail, read.span.done, fx);
+                self.token_fell(Fallen { store, lock, resource, fall }, fx);
+            }
             News::Duplicated(detail) => {
                 if let Some(lock) = self.lock_named(&store, &lock) {
                     lock.effects_duplicated(read.span.done, &detail, fx);
@@ -62,7 +68,7 @@ impl State {
         }
     }
 
-    fn lock_named(&mut self, store: &str, lock: &str) -> Option<&mut Lock> {
+    pub(super) fn lock_named(&mut self, store: &str, lock: &str) -> Option<&mut Lock> {
         let locks = self.stores.values_mut().filter(|s| *s.name == *store);
         locks.flat_map(|s| s.locks.values_mut()).map(|l| &mut **l).find(|l| *l.name == *lock)
     }
@@ -83,7 +89,7 @@ impl State {
                 return;
             }
         };
-        w.claims.read(claims, w.heartbeat.advances, at);
+        let gone = w.claims.read(claims, w.heartbeat.advances, at);
         let is_there = matches!(read.value, Ok(Some(_)));
         match w.claims.reads.looked(is_there, was_failing) {
             Some(Look::Empty) => self.claim_empty(worker, fx),
@@ -93,6 +99,31 @@ impl State {
                 fx.changed("", worker.clone(), "claim_readable", detail);
             }
             None => {}
+        }
+        for claim in gone {
+            if let Some(lock) = self.lock_named(&claim.store, &claim.lock) {
+                lock.unclaimed_by(worker);
+            }
+        }
+        self.hold_claims_against_locks(worker, read.span, fx);
+    }
+
+    /// Who else holds what a worker claims and does not hold, as far as is known.
+    fn hold_claims_against_locks(&mut self, worker: &Arc<str>, span: Span, fx: &mut Effects) {
+        let Some(w) = self.workers.by_name.get(worker) else { return };
+        let is_held = |claim: &Claim| {
+            w.holds.keys().any(|(store, key)| {
+                let lock = self.stores.get(store).and_then(|s| s.locks.get(key));
+                lock.is_some_and(|l| l.name == claim.lock && l.store_name == claim.store)
+            })
+        };
+        let others: Vec<Claim> = w.claims.list.iter().filter(|c| !is_held(c)).cloned().collect();
+        let beats = Beats { count: w.heartbeat.advances, last: w.heartbeat.last_advance() };
+        let poll = self.rules.poll_interval;
+        for claim in others {
+            if let Some(lock) = self.lock_named(&claim.store, &claim.lock) {
+                lock.claimed_by(worker, &claim, beats, (span, poll), fx);
+            }
         }
     }
 

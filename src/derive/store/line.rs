@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// Whether a node is its line's primary.
-    pub(super) fn leads(&self, node: &NodeRef) -> bool {
+    pub(in crate::derive) fn leads(&self, node: &NodeRef) -> bool {
         self.lines.get(&node.line).is_some_and(|l| l.is_led_by(&node.addr))
     }
 

@@ -61,7 +61,9 @@ impl Store {
             let owners = &self.owners;
             // A replica of one of several servers has no more than a vote.
             let replicated = replicated.filter(|_| lock.servers.is_none());
-            let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
+            let addr = &batch.node.addr;
+            let c =
+                ReadContext { seen, addr, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
             lock.read(found, &c, workers, fx);
             if hears && lock.servers.is_none() && lock.may_have_been_overwritten(seen.span.done) {
@@ -98,8 +100,8 @@ impl Store {
         let seen = Seen { span: read.span, time: read.time, marks };
         let pool = self.pools.get(&pool_of(&lock.rules));
         let (poll, clock, owners) = (stalls.poll, &node.clock, &self.owners);
-        let (offset, replicated) = (None, None);
-        let c = ReadContext { seen, offset, replicated, clock, poll, pool, stalls, owners };
+        let (addr, offset, replicated) = (&node.addr, None, None);
+        let c = ReadContext { seen, addr, offset, replicated, clock, poll, pool, stalls, owners };
         lock.told_beside(read, &c, workers, fx);
     }
 }

@@ -7,7 +7,7 @@ use proptest::test_runner::FileFailurePersistence;
 use super::cases::{OTHER, UUID, matched, plain};
 use super::sim::{Sim, running};
 use crate::config::LockRules;
-use crate::derive::{Evidence, Signal};
+use crate::derive::{ContentionKind, Evidence, Signal};
 use crate::format::Raw;
 use crate::observe::lock::Shape;
 
@@ -255,7 +255,7 @@ proptest! {
     }
 
     /// An owner that changes at every read, or comes back, or is two at once: each tenure has one end, nothing is called a
-    /// lapse while a lease is ahead, and nothing pages.
+    /// lapse while a lease is ahead, and nothing pages but a token that is new per acquire and came back.
     #[test]
     fn owners_that_flap_are_counted_and_page_nobody(order in proptest::collection::vec(0usize..5, 1..60), poll in 200u64..900) {
         let mut s = Sim::new(poll, None, plain());
@@ -277,6 +277,8 @@ proptest! {
         let ended: u64 = Evidence::ALL.iter().map(|e| s.ends(*e)).sum();
         prop_assert_eq!(ended, lock.counts.acquisitions, "{:#?}", lock.transitions);
         prop_assert_eq!(s.ends(Evidence::Lapsed) + s.ends(Evidence::Evicted) + s.ends(Evidence::Flushed), 0);
-        s.assert_quiet_but(&[Signal::ShapeUnexpected]);
+        s.assert_quiet_but(&[Signal::ShapeUnexpected, Signal::Contested]);
+        let kinds = lock.counts.contentions.iter().filter(|(_, n)| *n > 0).map(|(kind, _)| *kind);
+        prop_assert!(kinds.into_iter().all(|kind| kind == ContentionKind::TokenReturned));
     }
 }

@@ -553,6 +553,7 @@ impl Sim {
             maxmemory_policy: Some(self.memory.1.into()),
             evicted_keys: Some(self.evicted),
             expired_keys: Some(0),
+            connected_clients: Some(3),
             connections_received: Some(1),
             rejected_connections: Some(0),
             flushes: Some(Flushes { all: self.flushes, one: self.flushes_of_one }),

@@ -21,6 +21,10 @@ families! { EXPORTER:
         "Polls of the target, failed ones included.";
     POLL_FAILURES = Counter Core "dlock_exporter_poll_failures_total" ["poller", "target", "reason"]
         "Polls of the target that failed, by reason.";
+    EVIDENCE_WRITES = Counter Core "dlock_exporter_evidence_writes_total" []
+        "Documents of evidence written when a signal rose. Absent without `evidence` in the config.";
+    EVIDENCE_FAILURES = Counter Core "dlock_exporter_evidence_failures_total" ["reason"]
+        "Documents of evidence that could not be written, or old ones that could not be deleted: queue, full, denied, missing, too_large, io. Absent without `evidence` in the config.";
     HOST_CLOCK_STEPS = Counter Core "dlock_exporter_host_clock_steps_total" ["direction"]
         "How often this host's wall clock moved against its monotonic clock: forward, backward.";
     PROCESS_CPU = Counter Core "process_cpu_seconds_total" []

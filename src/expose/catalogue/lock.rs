@@ -7,7 +7,9 @@ families! { SIGNALS:
     CONTESTED = Gauge Core "dlock_contested" ["store", "lock"]
         "1 when two owners may be valid at once: two primaries grant the lock to two owners, or the server lost it (or \
          enough servers of a quorum) and another owner got it before the first one's lease was over, or another owner wrote over \
-         it (keyspace events only). 0 when judged and not so; absent for locks that several may hold or that have several keys.";
+         it (keyspace events only), or a token came back after another owner, or a worker goes on claiming it, or a resource \
+         accepted an older fencing token. 0 when judged and not so; absent for locks that several may hold or that have several \
+         keys.";
     RENEWAL_AFTER_LOST_LIVENESS = Gauge Core "dlock_renewal_after_lost_liveness" ["store", "lock"]
         "1 when something keeps renewing the lease although its holder is dead, replaced, stopped or frozen; implies \
          dlock_holder_stale. 0 when judged and not so; absent when it cannot be judged.";
@@ -112,7 +114,11 @@ families! { LOCKS:
     CONTENTIONS = Counter Core "dlock_contention_events_total" ["store", "lock", "kind"]
         "How often two owners were proven to be valid at once, by the proof: primaries (two primaries of one history), \
          lost (the server lost the lock before its lease was over), quorum (enough servers of several did), overwrite \
-         (another owner wrote over it, with keyspace events only). Only kinds that can be judged.";
+         (another owner wrote over it, with keyspace events only), token_returned (a token that is new per acquire came \
+         back after another owner), claim (a worker goes on writing that it holds it), fencing (a resource accepted an \
+         older token); and hints, which do not raise dlock_contested: resumed (a holder came back whose lease ran out \
+         while it was stopped or frozen), slowlog (two owners' slow acquires within one lease). Only kinds that can be \
+         judged.";
     EXPIRED_UNDER_HOLDER = Counter Full "dlock_lease_expired_under_holder_total" ["store", "lock", "state"]
         "Leases that ran out while their holder still had not let go, by its state then: alive, stopped, frozen. Absent \
          where holders cannot be seen.";
@@ -138,6 +144,10 @@ families! { LOCKS:
     WAITING_SECONDS = Counter Full "dlock_lock_waiting_seconds_total" ["store", "lock"]
         "Time that somebody waited for the lock, in seconds on the exporter's monotonic clock. Absent where its format \
          does not show it.";
+    RENEWER_SEPARATE = Gauge Full "dlock_lock_renewer_separate" ["store", "lock"]
+        "1 when, of three renewals in a row, none can have come from the connections of the holder's own process, and another \
+         process of this host can have made them: what works may hang while the lease is renewed. 0 when the holder's process \
+         makes them. Absent unless both are seen, and where that is not clear.";
     TOKEN_ISSUED = Gauge Full "dlock_fencing_token_issued" ["store", "lock"]
         "Last fencing token issued for the lock: by its configured source, else by the library's own counter. Absent \
          where nothing tells.";

@@ -60,6 +60,10 @@ families! { STORES:
         "Keys of any kind that expired on the node since its start (INFO expired_keys).";
     CONNECTIONS_RECEIVED = Counter Core "dlock_store_connections_received_total" ["store", "addr"]
         "Connections that the node accepted since its start (INFO total_connections_received).";
+    CLIENTS = Gauge Core "dlock_store_clients" ["store", "addr", "lib_name", "lib_ver"]
+        "Connections to the node by client library and its version, as the clients tell it (CLIENT LIST, from Redis 7.2 on; \
+         empty where they do not). 20 label sets at most, the others together as other. Absent where the node does not list \
+         its clients, or has more than 4096.";
     REJECTED_CONNECTIONS = Counter Core "dlock_store_rejected_connections_total" ["store", "addr"]
         "Connections that the node refused since its start for its limit of clients (INFO rejected_connections).";
     PERMISSION_DENIED = Gauge Core "dlock_store_permission_denied" ["store", "addr", "command"]
@@ -68,6 +72,9 @@ families! { STORES:
     EVENT_GAP = Counter Core "dlock_store_event_gap_seconds_total" ["store", "addr"]
         "Seconds in which the store's event feed was interrupted, so that changes between polls went unheard; absent where \
          there never was a feed.";
+    SLOWLOG_ENTRIES = Counter Core "dlock_store_slowlog_lock_entries_total" ["store", "addr"]
+        "Entries of the node's slow log (SLOWLOG GET) with a watched key among their arguments, but for the exporter's own \
+         reads and for what was in the log before the first look. Absent where the log cannot be read.";
     LEASE_ENDS = Counter Core "dlock_store_lease_ends_total" ["store", "evidence"]
         "Tenures of all locks of the store that ended, by what is known of the end: released, lapsed, overwritten, \
          evicted, flushed, failover, clock_step, unknown.";

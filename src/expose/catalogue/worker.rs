@@ -22,6 +22,12 @@ families! { WORKERS:
         "1 for each aspect of the worker that is configured and cannot be judged now, with the reason; absent otherwise. \
          Aspects: process, threads, cgroup, pressure, jvm, heartbeat, stall_resolution (sampled less often than \
          stall_poll).";
+    STORE_CONNECTIONS = Gauge Full "dlock_worker_store_connections" ["worker", "store"]
+        "Connections of the worker's processes on this host to the store's nodes, by the nodes' lists of clients (CLIENT LIST) \
+         and this host's sockets. Absent where one of them may not be seen.";
+    STORE_RECONNECTS = Counter Full "dlock_worker_store_reconnects_total" ["worker", "store"]
+        "How often such a connection was gone and another one of the same process there, as seen with every fifth poll; there were at \
+         least this many.";
     PROCESS_STATE = Gauge Full "dlock_worker_process_state" ["worker", "state"]
         "1 for the state of the worker's process (/proc/PID/stat), 0 for the others: running, sleeping, disk_sleep, \
          stopped, traced, zombie, gone. A zombie leader with live threads counts by its threads.";

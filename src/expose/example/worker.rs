@@ -35,6 +35,7 @@ pub fn frozen() -> WorkerView {
         process_gone: false,
         restarts: Some(0),
         claims: vec![("main".into(), "orders".into())],
+        connections: vec![("main".into(), Some(2), 1)],
         coverage_lost: Vec::new(),
     }
 }
@@ -48,6 +49,7 @@ pub fn gone() -> WorkerView {
         host: None,
         skew_bounds: Vec::new(),
         claims: vec![(HOSTILE.into(), HOSTILE.into())],
+        connections: vec![("main".into(), None, 3)],
         coverage_lost: vec![("heartbeat", "unreachable")],
         ..frozen()
     }

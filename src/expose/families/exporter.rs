@@ -1,7 +1,7 @@
 //! Series about the exporter itself.
 
 use crate::expose::catalogue::exporter as cat;
-use crate::expose::self_facts::{OwnProcess, SelfFacts};
+use crate::expose::self_facts::{EvidenceFailure, OwnProcess, SelfFacts};
 use crate::expose::sheet::{Sheet, flag};
 use crate::observe::node::FailReason;
 use crate::view::{PollerView, View};
@@ -12,6 +12,12 @@ pub fn add(sheet: &mut Sheet, view: &View, own: &SelfFacts) {
     sheet.add(&cat::SNAPSHOT_TIMESTAMP, [], view.taken_wall);
     sheet.add(&cat::RELOAD_SUCCESSFUL, [], flag(own.reload_error.is_none()));
     sheet.add(&cat::RELOAD_TIMESTAMP, [], own.reload_success_timestamp);
+    if let Some(counts) = &own.evidence {
+        sheet.add(&cat::EVIDENCE_WRITES, [], counts.writes as f64);
+        for (reason, n) in EvidenceFailure::ALL.into_iter().zip(counts.failures) {
+            sheet.add(&cat::EVIDENCE_FAILURES, [reason.as_str()], n as f64);
+        }
+    }
     let (forward, backward) = view.host_clock_steps;
     sheet.add(&cat::HOST_CLOCK_STEPS, ["forward"], forward as f64);
     sheet.add(&cat::HOST_CLOCK_STEPS, ["backward"], backward as f64);

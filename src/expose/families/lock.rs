@@ -32,6 +32,8 @@ pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
         sheet.add(&cat::QUORUM_NEEDED, [store, &lock.name], votes.needed as f64);
     }
     add_holders(&mut sheet, store, lock);
+    let separate = lock.renewer_separate.map(flag);
+    sheet.add_some(&cat::RENEWER_SEPARATE, [store, &lock.name], separate);
     add_lease(&mut sheet, store, lock);
     add_counters(&mut sheet, store, lock);
     add_signals(&mut sheet, store, lock);

@@ -50,6 +50,8 @@ fn add_node(sheet: &mut Sheet, store: &str, node: &NodeView) {
         sheet.add(&cat::PERMISSION_DENIED, [store, addr, command], flag(*refused));
     }
     sheet.add_some(&cat::EVENT_GAP, at, node.event_gap_seconds);
+    let slow = node.slowlog.as_ref().and_then(|log| log.entries);
+    sheet.add_some(&cat::SLOWLOG_ENTRIES, at, slow.map(|n| n as f64));
     let Some(facts) = &node.facts else { return };
     add_facts(sheet, store, addr, facts);
     // A sentinel tells no time.
@@ -94,5 +96,8 @@ fn add_facts(sheet: &mut Sheet, store: &str, addr: &str, facts: &NodeFactsView) 
     sheet.add_some(&cat::EVICTED_KEYS, at, count(facts.evicted_keys));
     sheet.add_some(&cat::EXPIRED_KEYS, at, count(facts.expired_keys));
     sheet.add_some(&cat::CONNECTIONS_RECEIVED, at, count(facts.connections_received));
+    for (library, version, n) in facts.clients.iter().flatten() {
+        sheet.add(&cat::CLIENTS, [store, addr, library, version], *n as f64);
+    }
     sheet.add_some(&cat::REJECTED_CONNECTIONS, at, count(facts.rejected_connections));
 }

@@ -28,6 +28,10 @@ pub fn add(sheet: &mut Sheet, worker: &WorkerView) {
     for (aspect, reason) in &worker.coverage_lost {
         sheet.add(&cat::COVERAGE_LOST, [name, aspect, reason], 1.0);
     }
+    for (store, count, reconnects) in &worker.connections {
+        sheet.add_some(&cat::STORE_CONNECTIONS, [name, store], count.map(|n| n as f64));
+        sheet.add(&cat::STORE_RECONNECTS, [name, store], *reconnects as f64);
+    }
     if let Some(state) = standing::process(worker) {
         for each in STATES {
             sheet.add(&cat::PROCESS_STATE, [name, each], flag(each == state));

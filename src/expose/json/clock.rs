@@ -100,9 +100,14 @@ impl<'a> Clock<'a> {
     }
 }
 
+/// The clocks of all nodes of one store.
+pub(super) fn nodes_of(store: &StoreView) -> Vec<NodeClock<'_>> {
+    store.nodes.iter().map(|n| describe(store, n)).collect()
+}
+
 /// The clocks of all nodes of all stores.
 pub(super) fn nodes(view: &View) -> Vec<NodeClock<'_>> {
-    view.stores.iter().flat_map(|s| s.nodes.iter().map(move |n| describe(s, n))).collect()
+    view.stores.iter().flat_map(nodes_of).collect()
 }
 
 fn describe<'a>(store: &'a StoreView, node: &'a NodeView) -> NodeClock<'a> {

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::contention::{Contention, describe_contention};
 use super::holder::{Holder, describe_holders};
+use super::release::{ReleaseSafe, describe_release};
 use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
+use super::slow::{SlowCommand, describe_slow};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
 use crate::expose::advice::{self, Found};
@@ -36,6 +39,7 @@ pub(super) struct Lock<'a> {
     held_seconds: Option<f64>,
     held_since_timestamp: Option<f64>,
     lease: Lease<'a>,
+    renewer_separate: Option<bool>,
     previous: Option<Previous<'a>>,
     unreplicated_seconds: Option<f64>,
     replicas_diverged: Vec<Divergence<'a>>,
@@ -43,7 +47,10 @@ pub(super) struct Lock<'a> {
     cannot_be_judged: Vec<Coverage>,
     fencing: Option<Fencing<'a>>,
     effects: Vec<Effects<'a>>,
+    release_safe: ReleaseSafe,
     counts: Counts,
+    slow_commands: Vec<SlowCommand<'a>>,
+    contention: Vec<Contention<'a>>,
     transitions: Vec<Transition<'a>>,
 }
 
@@ -153,6 +160,7 @@ pub(super) fn describe<'a>(
         held_seconds: now(lock.held_seconds),
         held_since_timestamp: lock.held_since_timestamp,
         lease: describe_lease(lock, fresh),
+        renewer_separate: lock.renewer_separate.filter(|_| fresh),
         previous: lock.previous.as_ref().map(|(worker, evidence)| Previous {
             worker: not_empty(worker),
             evidence: evidence.as_str(),
@@ -175,6 +183,9 @@ pub(super) fn describe<'a>(
         },
         fencing: describe_fencing(&lock.told, fresh),
         effects: describe_effects(&lock.told),
+        slow_commands: describe_slow(lock),
+        contention: describe_contention(lock),
+        release_safe: describe_release(store, lock),
         transitions: lock
             .transitions
             .iter()

@@ -21,7 +21,7 @@ pub(super) struct Store<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct List<'a> {
+pub(super) struct List<'a> {
     name: &'a str,
     preset: &'static str,
     fresh: bool,
@@ -44,6 +44,15 @@ struct Node<'a> {
     failure: Option<Failure<'a>>,
     role: Option<&'static str>,
     version: Option<&'a str>,
+    slow_log: Option<SlowLog>,
+}
+
+#[derive(Debug, Serialize)]
+struct SlowLog {
+    lost: Option<&'static str>,
+    lock_entries: Option<u64>,
+    cut_entries: u64,
+    missed_entries: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,6 +60,40 @@ struct Failure<'a> {
     reason: &'static str,
     detail: &'a str,
     seconds: f64,
+}
+
+/// A node with what tells one server, and one life of it, from another.
+#[derive(Debug, Serialize)]
+pub(super) struct Server<'a> {
+    #[serde(flatten)]
+    node: Node<'a>,
+    flavor: Option<&'a str>,
+    run_id: Option<&'a str>,
+    restarts: u64,
+    replica_lag_bytes: Option<u64>,
+    replica_link_up: Option<bool>,
+    connected_replicas: Option<u64>,
+}
+
+pub(super) fn describe_servers(store: &StoreView) -> Vec<Server<'_>> {
+    let describe = |node| {
+        let NodeView { facts, restarts, .. }: &NodeView = node;
+        let facts = facts.as_ref();
+        Server {
+            node: describe_node(node),
+            flavor: facts.map(|f| &*f.flavor),
+            run_id: facts.and_then(|f| f.run_id.as_deref()),
+            restarts: *restarts,
+            replica_lag_bytes: facts.and_then(|f| f.lag_bytes),
+            replica_link_up: facts.and_then(|f| f.link_up),
+            connected_replicas: facts.and_then(|f| f.connected_replicas),
+        }
+    };
+    store.nodes.iter().map(describe).collect()
+}
+
+pub(super) fn describe_lists(store: &StoreView) -> Vec<List<'_>> {
+    store.lists.iter().map(describe_list).collect()
 }
 
 pub(super) fn describe_store(store: &StoreView) -> Store<'_> {
@@ -94,5 +137,11 @@ fn describe_node(node: &NodeView) -> Node<'_> {
         }),
         role: facts.map(|f| f.role),
         version: facts.map(|f| &*f.version),
+        slow_log: node.slowlog.as_ref().map(|log| SlowLog {
+            lost: log.lost.map(|reason| reason.as_str()),
+            lock_entries: log.entries,
+            cut_entries: log.cut,
+            missed_entries: log.missed,
+        }),
     }
 }

@@ -128,7 +128,13 @@ fn lock() -> impl Strategy<Value = LockView> {
             coverage_lost,
             beat_age_seconds: n[12],
             told: ToldView::default(),
+            clients: None,
+            last_write: None,
+            renewer_separate: n[0].map(|n| n > 1.0),
+            renewals: Vec::new(),
+            contention: Vec::new(),
             missed_pointer: None,
+            slow_commands: Vec::new(),
             recent: n[0].is_some().then(|| recent(&n)),
             transitions: Vec::new(),
         }

@@ -91,6 +91,7 @@ fn a_store_that_was_not_read_keeps_its_nodes_and_counters_only() {
             "dlock_store_lease_ends_total",
             "dlock_store_permission_denied",
             "dlock_store_restarts_total",
+            "dlock_store_slowlog_lock_entries_total",
             "dlock_store_up",
             "dlock_workers_dropped",
         ]

@@ -91,6 +91,18 @@ async fn the_examples_of_the_api_documents_are_what_is_answered() {
 }
 
 #[tokio::test]
+async fn the_example_of_who_is_connected_is_what_is_answered() {
+    let server = Setup::example().start().await;
+    let answer = server.ask(&get("/api/v1/locks/main/orders")).await.json();
+    let documented = documented("Who is connected");
+    for part in ["clients_beyond", "clients_age_seconds", "renewer"] {
+        assert_eq!(answer[part], documented[part], "{part}");
+    }
+    assert_eq!(answer["clients"][0], documented["clients"][0]);
+    assert_eq!(answer["clients"][1]["worker"], serde_json::Value::Null);
+}
+
+#[tokio::test]
 async fn a_worker_of_which_nothing_is_seen_here_has_null_and_not_zero() {
     let mut setup = Setup::example();
     let host = setup.view.workers[0].host.as_mut().unwrap();

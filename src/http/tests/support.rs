@@ -13,6 +13,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
+use crate::evidence::Incidents;
 use crate::expose::{Rendered, SelfFacts};
 use crate::http::router::routes;
 use crate::http::shared::{AppState, Shared};
@@ -29,6 +30,7 @@ pub struct Setup {
     pub scrapes: usize,
     pub pages: usize,
     pub drain: Duration,
+    pub incidents: Incidents,
 }
 
 impl Setup {
@@ -53,6 +55,7 @@ impl Setup {
             scrapes: 40,
             pages: 10,
             drain: Duration::from_secs(20),
+            incidents: Incidents::default(),
         }
     }
 
@@ -89,12 +92,14 @@ impl Setup {
         let router = routes(Shared {
             app: AppState {
                 snapshot: snapshot.clone(),
+                incidents: self.incidents,
                 ready: Arc::new(move || ready.clone()),
                 reload,
                 telemetry_path: self.telemetry_path,
             },
             scrapes: Arc::new(Semaphore::new(self.scrapes)),
             pages: Arc::new(Semaphore::new(self.pages)),
+            files: Arc::new(Semaphore::new(1)),
         });
         let (stop, stopped) = watch::channel(false);
         let serving = tokio::spawn(serve(listeners, router, stopped, self.drain));

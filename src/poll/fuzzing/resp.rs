@@ -8,6 +8,7 @@ use crate::observe::ServerTime;
 use crate::poll::redis::batch::Form;
 use crate::poll::redis::codec::{Item, Scanner, Walk};
 use crate::poll::redis::collection;
+use crate::poll::redis::slowlog::entry;
 
 /// Any bytes from a server.
 pub fn resp(bytes: &[u8]) {
@@ -39,6 +40,7 @@ pub fn resp(bytes: &[u8]) {
     assert_eq!(raw.raw(), Some(frame));
     assert_eq!(raw.rest(), 0);
     collections(frame);
+    slow_log(frame);
     if is_read
         && let Ok(value) = redis::parse_redis_value(frame)
         && is_plain(&value)
@@ -60,6 +62,18 @@ fn collections(frame: &[u8]) {
         let decoded = opened.decode(b"lock", &LockRules::default(), ServerTime(0));
         assert!(decoded.holders.len() <= count, "{} of {count}", decoded.holders.len());
         assert!(decoded.holders.iter().all(|h| h.owner.token.bytes().len() <= frame.len()));
+    }
+}
+
+/// A frame as a slow log: no more is told than is in it, and what is shown of an argument is one or a part of one.
+fn slow_log(frame: &[u8]) {
+    let Some(all) = entry::entries(Walk::new(frame)) else { return };
+    assert!(all.len() <= entry::MOST);
+    let args = all.iter().flat_map(|e| &e.args);
+    assert!(args.map(|a| a.bytes.len()).sum::<usize>() <= frame.len());
+    for entry in &all {
+        assert!(entry.args.iter().all(|a| a.beyond == 0 || a.bytes.len() == entry::SHOWN));
+        assert!(!entry.may_hide_keys() || entry.is_cut());
     }
 }
 

@@ -61,6 +61,11 @@ impl ProcDir {
         Ok(rustix::fs::openat(&self.0, name, flags | OFlags::CLOEXEC, Mode::empty())?)
     }
 
+    /// Where a link of it leads.
+    pub fn link(&self, name: &str) -> io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(&self.0, name, Vec::with_capacity(64))?.into_bytes())
+    }
+
     /// The ids of its threads, bounded.
     pub fn threads(&self) -> io::Result<Vec<u32>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

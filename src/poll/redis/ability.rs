@@ -107,6 +107,11 @@ impl Abilities {
         self.run_id = run_id.map(str::to_owned);
     }
 
+    /// The process that serves, as `INFO` names it.
+    pub fn process(&self) -> Option<&str> {
+        self.run_id.as_deref()
+    }
+
     /// Notes that it works, if it was refused before.
     pub fn granted(&mut self, command: &'static str) {
         if self.of(command).refused() == Some(true) {

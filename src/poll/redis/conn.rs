@@ -1,6 +1,7 @@
 //! One connection to a server: requests out, complete replies in, each within its time. Knows no command; a connection
 //! that failed once is not used again.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,6 +30,8 @@ const ALL_REPLIES: (usize, usize) = (0, usize::MAX);
 /// A connection.
 pub struct Conn {
     stream: Box<dyn Stream>,
+    /// Our end of it, as the server may see it.
+    local: Option<SocketAddr>,
     limit: Duration,
     buf: Vec<u8>,
     /// Where the replies to the last request lie in `buf`.
@@ -42,10 +45,11 @@ pub struct Conn {
 
 impl Conn {
     /// Takes a fresh stream; each reply has to come within `limit` of the one before.
-    pub fn new(stream: Box<dyn Stream>, limit: Duration) -> Self {
+    pub fn new(stream: Box<dyn Stream>, local: Option<SocketAddr>, limit: Duration) -> Self {
         let buf = Vec::with_capacity(CHUNK);
         Self {
             stream,
+            local,
             limit,
             buf,
             frames: Vec::new(),
@@ -58,6 +62,11 @@ impl Conn {
     /// From now on each reply has to come within `limit` of the one before.
     pub fn set_limit(&mut self, limit: Duration) {
         self.limit = limit;
+    }
+
+    /// Our address as the server may see it; through a proxy it sees another.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.local
     }
 
     /// Sends packed commands and waits for as many replies; pushes between them are passed over.

@@ -1,13 +1,15 @@
 //! What all pollers of a store share.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::messages::Report;
+use super::silence::Silence;
 use crate::config::{LockRules, Store};
-use crate::observe::{Mono, StoreId};
+use crate::observe::{Line, Mono, StoreId};
 use crate::poll::Out;
 
 /// How often and how long.
@@ -15,6 +17,8 @@ use crate::poll::Out;
 pub struct Settings {
     /// Between two sweeps.
     pub poll_interval: Duration,
+    /// Between two reads of a key that is proven unchanged meanwhile.
+    pub sweep_interval: Duration,
     /// How long a key that a pattern found may be away before it is forgotten.
     pub retain: Duration,
 }
@@ -56,9 +60,17 @@ pub(super) struct Context {
     pub patterns: Vec<Vec<u8>>,
     /// All nodes sweep in step from here on, so that primary and replicas are read together.
     pub epoch: Mono,
+    /// What the feed of each line proves.
+    pub silences: Mutex<BTreeMap<Line, Arc<Silence>>>,
 }
 
 impl Context {
+    /// What the feed of a line proves; nothing while there is none.
+    pub fn silence(&self, line: Line) -> Arc<Silence> {
+        let mut all = self.silences.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(line).or_default().clone()
+    }
+
     /// The next instant at which a sweep begins.
     pub fn next_tick(&self, now: Mono) -> Mono {
         let interval = self.settings.poll_interval.max(Duration::from_millis(1));

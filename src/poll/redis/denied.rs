@@ -111,6 +111,17 @@ impl Sweeper {
         }
     }
 
+    /// All keys of a form.
+    pub(super) fn members(&self, form: Form) -> Vec<u32> {
+        let batches = self.groups.plan().into_iter().filter(|(f, _)| *f == form);
+        batches.flat_map(|(form, index)| self.groups.members(form, index).to_vec()).collect()
+    }
+
+    /// Keys found by a pattern that were away for the whole retention, once each.
+    pub fn take_gone(&mut self) -> Vec<KeyId> {
+        std::mem::take(&mut self.gone)
+    }
+
     /// Keys whose standing among their pattern's locks has changed since it was last told.
     pub(super) fn take_aside(&mut self) -> Vec<(KeyId, Aside)> {
         let mut changed = Vec::new();

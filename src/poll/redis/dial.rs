@@ -1,6 +1,7 @@
 //! Opens the byte stream to a server: name, TCP or Unix socket, TLS. Knows nothing of Redis; the caller bounds its time.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,19 +38,24 @@ pub fn parse_addr(text: &str) -> Option<RedisAddr> {
     (!host.is_empty()).then(|| RedisAddr::Tcp { host: host.to_owned(), port })
 }
 
-/// Connects. `files` is there when TLS is to be spoken.
-pub async fn dial(addr: &RedisAddr, files: Option<&TlsFiles>) -> Result<Box<dyn Stream>, Failure> {
+/// Connects; also gives our address, where the stream has one. `files` is there when TLS is to be spoken.
+pub async fn dial(
+    addr: &RedisAddr,
+    files: Option<&TlsFiles>,
+) -> Result<(Box<dyn Stream>, Option<SocketAddr>), Failure> {
     match addr {
         RedisAddr::Unix(path) => match UnixStream::connect(path).await {
-            Ok(stream) => Ok(Box::new(stream)),
+            Ok(stream) => Ok((Box::new(stream), None)),
             Err(e) => Err(Failure::io(&format!("connecting to {}", path.display()), &e)),
         },
         RedisAddr::Tcp { host, port } => {
             let stream = tcp(host, *port).await?;
-            match files {
-                None => Ok(Box::new(stream)),
-                Some(files) => secure(stream, files, host).await,
-            }
+            let local = stream.local_addr().ok();
+            let stream: Box<dyn Stream> = match files {
+                None => Box::new(stream),
+                Some(files) => secure(stream, files, host).await?,
+            };
+            Ok((stream, local))
         }
     }
 }

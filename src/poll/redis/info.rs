@@ -51,6 +51,7 @@ pub fn unknown(origin: Origin) -> NodeFacts {
         maxmemory_policy: None,
         evicted_keys: None,
         expired_keys: None,
+        connected_clients: None,
         connections_received: None,
         rejected_connections: None,
         flushes: None,
@@ -100,6 +101,7 @@ pub fn facts(text: &str, origin: Origin) -> NodeFacts {
             "maxmemory_policy" => f.maxmemory_policy = Some(word(value)),
             "evicted_keys" => f.evicted_keys = value.parse().ok(),
             "expired_keys" => f.expired_keys = value.parse().ok(),
+            "connected_clients" => f.connected_clients = value.parse().ok(),
             "total_connections_received" => f.connections_received = value.parse().ok(),
             "rejected_connections" => f.rejected_connections = value.parse().ok(),
             "cmdstat_flushall" => {

@@ -41,6 +41,23 @@ pub struct WatchedKey {
     lock: Arc<str>,
 }
 
+#[cfg(test)]
+impl WatchedKey {
+    /// A configured key with no rules of its own.
+    pub fn plain(id: KeyId, key: &[u8]) -> Self {
+        Self {
+            id,
+            key: key.to_vec(),
+            rules: Arc::default(),
+            found: false,
+            entry: 0,
+            origin: "".into(),
+            slot: slot_of(key),
+            lock: label::text(key).into(),
+        }
+    }
+}
+
 /// All watched keys at one time, by rising number.
 pub type KeyList = Arc<Vec<Arc<WatchedKey>>>;
 
@@ -69,6 +86,8 @@ pub struct Keys {
     keeps: u32,
     /// Keys that gave way to others, until that is told.
     gave_way: Vec<Observation>,
+    /// Some had no place, and are watched only if they are offered again.
+    pub has_turned_away: bool,
 }
 
 impl Keys {
@@ -91,6 +110,7 @@ impl Keys {
             kept: Kept::default(),
             keeps,
             gave_way: Vec::new(),
+            has_turned_away: false,
         };
         let mut told = Vec::new();
         for (entry, config) in entries.iter().enumerate() {
@@ -154,6 +174,7 @@ impl Keys {
         if !self.make_room(entry, max_locks) {
             self.dropped.add(key, Reason::MaxLocks);
             self.full.left_out(entry);
+            self.has_turned_away = true;
             return None;
         }
         self.watch(entry, key, name.into(), true, None)

@@ -7,7 +7,8 @@
 //! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `memory`: how keys are read; `refusal`, `refused`,
 //!   `denied`: those that may not be.
 //! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
-//! * `facts`, `explore`, `scan`, `parts`: the other reads; `sentinel`: who is the primary, where sentinels tell.
+//! * `facts`, `explore`, `scan`, `parts`, `clients`: the other reads; `sentinel`: who is the primary, where sentinels tell.
+//! * `slowlog`: slow commands on watched keys.
 //! * `registry`: lists of live workers; `subscription`: a connection that listens, for those that are told of by events.
 //! * `conn`, `handshake`, `dial`, `tls`, `codec`, `pack`: the wire.
 //!
@@ -22,6 +23,7 @@ mod away;
 pub(in crate::poll) mod batch;
 mod beside;
 mod blame;
+mod clients;
 mod cluster;
 pub mod codec;
 pub(in crate::poll) mod collection;
@@ -59,14 +61,17 @@ mod role;
 mod scan;
 mod sentinel;
 mod session;
+mod silence;
 mod slot;
 mod slots;
+pub(in crate::poll) mod slowlog;
 mod store;
 mod subscription;
 mod supervisor;
 mod sweep;
 mod task;
 mod typing;
+mod unchanged;
 
 pub use context::Settings;
 pub use parts::{PartRequest, PartValue, PartsFailed, PartsReply};

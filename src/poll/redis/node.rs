@@ -84,6 +84,7 @@ impl NodeTask {
         let is_replica = matches!(facts.role, Role::Replica { .. });
         self.sweeper.is_shut_out = is_replica && membership.is_some_and(|m| !m.readonly);
         self.sweeper.connected(number, Dialect::of(&self.abilities), membership);
+        self.sweeper.note_facts(&facts);
         self.sweeper.sync(&list);
         self.scan.restart();
         self.send(Observation::Node(Box::new(facts))).await?;

@@ -42,6 +42,8 @@ pub struct Scan {
     at: usize,
     cursor: Vec<u8>,
     begun: Mono,
+    /// The round that began then is over.
+    is_over: bool,
     due: Mono,
     /// No call before that, over whatever connection.
     not_before: Mono,
@@ -66,6 +68,7 @@ impl Scan {
             at: 0,
             cursor,
             begun: now,
+            is_over: false,
             due: now,
             not_before: now,
             matched: false,
@@ -86,10 +89,20 @@ impl Scan {
         (!self.patterns.is_empty()).then_some(self.due)
     }
 
+    /// While all new keys have been told of since an instant, a round that began later is followed by none for this long.
+    pub fn pace(&mut self, told_since: Option<Mono>, rare: Duration) {
+        if self.is_over {
+            let may_rest = told_since.is_some_and(|since| self.begun >= since);
+            let round = if may_rest { self.round.max(rare) } else { self.round };
+            self.due = self.begun.plus(round).max(self.not_before);
+        }
+    }
+
     /// A new connection: cursors of the old server mean nothing to another one.
     pub fn restart(&mut self) {
         self.at = 0;
         self.cursor = b"0".to_vec();
+        self.is_over = false;
         self.matched = false;
         self.due = clock::mono().max(self.not_before);
     }
@@ -125,6 +138,7 @@ impl Scan {
         let now = clock::mono();
         if self.at == 0 && self.cursor == b"0" {
             self.begun = now;
+            self.is_over = false;
         }
         let mut request = Vec::new();
         let args = [b"SCAN".as_slice(), &self.cursor, b"MATCH", pattern, b"COUNT", COUNT];
@@ -157,6 +171,7 @@ impl Scan {
             return Ok(Page::Keys(keys));
         }
         self.at = 0;
+        self.is_over = true;
         self.due = self.begun.plus(self.round).max(self.due);
         Ok(Page::Last(keys))
     }

@@ -1,6 +1,7 @@
 //! Polling over one connection: a sweep each interval, its batches spread over half of it in short bursts, and between two batches what
 //! was asked for: reads at an instant, parts, facts, one SCAN call. One request is in flight at a time.
 
+mod proof;
 mod requests;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use super::ability::{Ability, RETRY_REFUSED};
-use super::batch::BATCH;
+use super::batch::{BATCH, Form};
 use super::conn::Conn;
 use super::facts::FactsReader;
 use super::messages::{End, Report};
@@ -44,8 +45,13 @@ pub struct Session<'a> {
     next_sweep: Mono,
     /// The first sweep is not spread out.
     first: bool,
+    /// A sweep ended over this connection.
+    pub(super) is_polled: bool,
     /// Among the keys that are to be read now are some that changed.
     changed: bool,
+    /// Since when the feed was whole as the last sweep began, and when the last one began that read all.
+    whole_since: Option<Mono>,
+    read_all_at: Option<Mono>,
 }
 
 impl<'a> Session<'a> {
@@ -63,7 +69,10 @@ impl<'a> Session<'a> {
             sweep: None,
             next_sweep: clock::mono(),
             first: true,
+            is_polled: false,
             changed: false,
+            whole_since: None,
+            read_all_at: None,
         }
     }
 
@@ -82,7 +91,7 @@ impl<'a> Session<'a> {
         self.tell_strays().await?;
         let now = clock::mono();
         self.task.active = now;
-        if self.timed.first_key_value().is_some_and(|(at, _)| *at <= now) {
+        if self.timed.first_key_value().is_some_and(|(at, _)| *at <= now) && !self.holds(now) {
             return self.serve_timed(now).await;
         }
         if let Some((requests, reply)) = self.parts.pop_front() {
@@ -99,13 +108,13 @@ impl<'a> Session<'a> {
             let patterns = self.task.patterns.borrow_and_update().to_vec();
             self.task.scan.look_for(patterns);
         }
-        if self.sweep.is_none() && self.next_sweep <= now {
+        if self.sweep.is_none() && (self.next_sweep <= now || self.is_feed_another(now)) {
             self.begin_sweep(now);
         }
         if self.task.sweeper.has_untyped() {
             return self.type_keys().await;
         }
-        if self.sweep.as_ref().is_some_and(|s| s.due() <= now) {
+        if self.sweep.as_ref().is_some_and(|s| s.due() <= now) || self.is_answered() {
             return self.sweep_step().await;
         }
         if self.task.beside.is_due() {
@@ -114,6 +123,9 @@ impl<'a> Session<'a> {
         if self.scan_due().is_some_and(|due| due <= now) {
             return self.scan().await;
         }
+        if self.rare_due().is_some_and(|due| due <= now) {
+            return self.read_rare(now).await;
+        }
         self.wait(now).await
     }
 
@@ -121,14 +133,15 @@ impl<'a> Session<'a> {
         let interval = self.task.context.settings.poll_interval;
         let window = if self.first { Duration::ZERO } else { interval / 2 };
         self.first = false;
-        self.sweep = Some(Sweep { begun: now, plan: None, next: 0, window, busy: Duration::ZERO });
+        self.sweep = Some(Sweep::new(now, window));
         self.next_sweep = self.task.context.next_tick(now);
+        self.note_feed();
     }
 
     async fn type_keys(&mut self) -> Result<(), End> {
         let begun = clock::mono();
         // A sweep that has not planned its batches yet will read them anyway.
-        let planning = self.sweep.as_ref().is_some_and(|s| s.plan.is_none());
+        let planning = self.sweep.as_ref().is_some_and(|s| s.plan.is_none() && s.sparse.is_none());
         let NodeTask { sweeper, abilities, .. } = &mut *self.task;
         let reads = sweeper.type_some(&mut self.conn, abilities, !planning).await?;
         if let Some(sweep) = &mut self.sweep {
@@ -143,20 +156,38 @@ impl<'a> Session<'a> {
     }
 
     async fn sweep_step(&mut self) -> Result<(), End> {
+        if !self.settle_what_to_read().await? {
+            return Ok(());
+        }
         let Some(sweep) = &mut self.sweep else { return Ok(()) };
         let begun = clock::mono();
         let sweeper = &mut self.task.sweeper;
         let plan = match &mut sweep.plan {
             Some(plan) => plan,
-            None => sweep.plan.insert(sweeper.plan()),
+            None => {
+                let mut plan = sweeper.plan();
+                if sweep.sparse.is_some() {
+                    plan.retain(|(form, _)| *form == Form::Denied);
+                }
+                sweep.plan.insert(plan)
+            }
         };
         if sweeper.has_untyped() {
             // What was refused long ago is tried again, and may be of another type by now.
             sweep.plan = None;
             return Ok(());
         }
-        let Some(batch) = plan.get(sweep.next).copied() else { return self.end_sweep().await };
         let abilities = &mut self.task.abilities;
+        let Some(batch) = plan.get(sweep.next).copied() else {
+            let step = match &mut sweep.sparse {
+                Some(sparse) => sweeper.read_due(&mut self.conn, abilities, sparse).await?,
+                None => None,
+            };
+            let Some(reads) = step else { return self.end_sweep().await };
+            sweep.next += 1;
+            sweep.busy += clock::mono().since(begun);
+            return self.tell(reads).await;
+        };
         let reads = match sweeper.membership {
             None => {
                 sweep.next += 1;
@@ -224,7 +255,10 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    async fn tell(&self, reads: Vec<BatchRead>) -> Result<(), End> {
+    async fn tell(&mut self, reads: Vec<BatchRead>) -> Result<(), End> {
+        if !reads.is_empty() {
+            self.ask_anew();
+        }
         for read in reads {
             self.task.send(Observation::Batch(read)).await?;
         }
@@ -249,9 +283,10 @@ impl<'a> Session<'a> {
     async fn wait(&mut self, now: Mono) -> Result<(), End> {
         let sweep = self.sweep.as_ref().map_or(self.next_sweep, Sweep::due);
         let timed = self.timed.keys().next().copied();
-        let due = [Some(sweep), timed, self.scan_due()].into_iter().flatten().min();
+        let due = [Some(sweep), timed, self.scan_due(), self.rare_due()];
+        let due = due.into_iter().flatten().min();
         let pause = due.map_or(Duration::ZERO, |due| due.since(now));
-        let NodeTask { requests, keys, .. } = &mut *self.task;
+        let NodeTask { requests, keys, proofs, .. } = &mut *self.task;
         let request = tokio::select! {
             request = requests.recv() => Some(request.ok_or(End::Stop)?),
             changed = keys.changed() => {
@@ -260,6 +295,8 @@ impl<'a> Session<'a> {
                 keys.mark_changed();
                 None
             }
+            // Its sender lives as long as the task.
+            _ = proofs.changed() => None,
             () = tokio::time::sleep(pause) => None,
         };
         if let Some(request) = request {

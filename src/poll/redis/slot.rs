@@ -51,16 +51,20 @@ pub struct Slot {
     pub refused_beside: Refused,
     /// Since when every read has said that there is no such key.
     pub absent_since: Option<Mono>,
-    cache: Option<Cached>,
+    /// When the last read of it was asked for that showed how it stands.
+    pub read_at: Option<Mono>,
+    /// When it was last told to have changed.
+    pub changed_at: Option<Mono>,
+    pub(super) cache: Option<Cached>,
 }
 
 /// What a key showed last.
-struct Cached {
+pub(super) struct Cached {
     bytes: Vec<u8>,
     full_len: usize,
     form: Form,
-    decoded: Arc<Decoded>,
-    expiry: Option<ServerTime>,
+    pub(super) decoded: Arc<Decoded>,
+    pub(super) expiry: Option<ServerTime>,
 }
 
 /// What came of looking at a reply.
@@ -103,6 +107,8 @@ impl Slot {
             has_companions: false,
             refused_beside: Refused::default(),
             absent_since: None,
+            read_at: None,
+            changed_at: None,
             cache: None,
         }
     }

@@ -85,7 +85,16 @@ impl Supervisor {
         let patterns = keys.patterns();
         let epoch = clock::mono();
         Self {
-            context: Arc::new(Context { store, id, settings, out, reports, patterns, epoch }),
+            context: Arc::new(Context {
+                store,
+                id,
+                settings,
+                out,
+                reports,
+                patterns,
+                epoch,
+                silences: Default::default(),
+            }),
             inbox,
             keys,
             told,

@@ -19,6 +19,7 @@ use super::slot::{Outcome, Slot, Stamp};
 use super::slots::Slots;
 use crate::clock;
 use crate::observe::lock::Unreadable;
+use crate::observe::node::Flushes;
 use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, Span};
 
 /// How long a value with too many elements to be read is left uncounted; a semaphore's members come and go.
@@ -27,7 +28,7 @@ const RECOUNT: Duration = Duration::from_secs(30);
 /// The keys of one node and how they are read.
 pub struct Sweeper {
     pub(super) node: NodeRef,
-    connection: u64,
+    pub(super) connection: u64,
     pub(super) slots: Slots,
     pub(super) groups: Groups,
     /// Keys whose type has to be asked for.
@@ -40,8 +41,8 @@ pub struct Sweeper {
     /// How often keys of each entry were refused.
     pub(super) refusals: Refusals,
     /// How long a found key may be away, and those that were away so long.
-    settings: Settings,
-    gone: Vec<KeyId>,
+    pub(super) settings: Settings,
+    pub(super) gone: Vec<KeyId>,
     /// The server is out of memory; when a transaction was last tried in vain.
     pub(super) starved: Option<Mono>,
     /// What is different on a node of a cluster.
@@ -50,6 +51,10 @@ pub struct Sweeper {
     pub(super) is_shut_out: bool,
     /// Keys that another node is to be asked for, until that is told.
     pub(super) strays: Vec<(KeyId, Redirect)>,
+    /// How often databases were emptied by the last count, and since when it has not risen.
+    pub(super) flushes: Option<(Flushes, Mono)>,
+    /// The server's run id.
+    pub(super) run_id: Option<String>,
 }
 
 impl Sweeper {
@@ -72,6 +77,8 @@ impl Sweeper {
             membership: None,
             is_shut_out: false,
             strays: Vec::new(),
+            flushes: None,
+            run_id: None,
         }
     }
 
@@ -85,10 +92,12 @@ impl Sweeper {
         self.groups = Groups::new(Dialect { multi, ..dialect }, limit);
         self.untyped.clear();
         self.moves.clear();
+        self.flushes = None;
         let places: Vec<u32> = self.slots.places().collect();
         for place in places {
             let Some(slot) = self.slots.get_mut(place) else { continue };
             slot.absent_since = None;
+            slot.read_at = None;
             slot.home = None;
             let form = slot.form.take().filter(|f| *f == Form::Denied);
             self.settle(place, form);
@@ -142,12 +151,6 @@ impl Sweeper {
         self.groups.plan()
     }
 
-    /// All keys of a form.
-    pub(super) fn members(&self, form: Form) -> Vec<u32> {
-        let batches = self.groups.plan().into_iter().filter(|(f, _)| *f == form);
-        batches.flat_map(|(form, index)| self.groups.members(form, index).to_vec()).collect()
-    }
-
     /// Runs one batch of the plan.
     pub async fn run(
         &mut self,
@@ -171,11 +174,6 @@ impl Sweeper {
             self.bisect(conn, abilities, form, members, blame, &mut reads).await?;
         }
         Ok(reads)
-    }
-
-    /// Keys found by a pattern that were away for the whole retention, once each.
-    pub fn take_gone(&mut self) -> Vec<KeyId> {
-        std::mem::take(&mut self.gone)
     }
 
     /// One batch. If the server refused it, says whose fault that was.
@@ -237,11 +235,13 @@ impl Sweeper {
                     read
                 }
                 Outcome::Retype => {
+                    slot.read_at = None;
                     self.moves.push((*place, None));
                     continue;
                 }
             };
             slot.strikes = 0;
+            slot.note_read(&read, span);
             if slot.denied.take().is_some() {
                 self.refusals.readable(slot.watched.entry, true);
             }

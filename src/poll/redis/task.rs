@@ -12,12 +12,15 @@ use tracing::{info, warn};
 use super::ability::Abilities;
 use super::agenda::{Agenda, Patterns};
 use super::beside::Beside;
+use super::clients::ClientList;
 use super::context::Context;
 use super::failure::Failure;
 use super::keys::KeyList;
 use super::messages::{End, Report, Request};
 use super::parts::PartReader;
 use super::scan::Scan;
+use super::silence::Silence;
+use super::slowlog::SlowLog;
 use super::sweep::Sweeper;
 use crate::clock;
 use crate::config::RedisAddr;
@@ -46,7 +49,12 @@ pub struct NodeTask {
     pub(super) abilities: Abilities,
     pub(super) parts: PartReader,
     pub(super) scan: Scan,
+    /// What the line's event feed proves, and that there is news of it.
+    pub(super) silence: Arc<Silence>,
+    pub(super) proofs: watch::Receiver<()>,
     pub(super) beside: Beside,
+    pub(super) clients: ClientList,
+    pub(super) slowlog: SlowLog,
     /// When the exchange began that failed if anything fails now.
     pub(super) active: Mono,
     pub(super) connections: u64,
@@ -71,7 +79,11 @@ impl NodeTask {
         let sweeper = Sweeper::new(node.clone(), context.settings);
         let (keys, mut patterns) = (agenda.keys.subscribe(), agenda.patterns.subscribe());
         let begun = patterns.borrow_and_update().clone();
+        let slowlog = SlowLog::new(&context.store, context.settings.poll_interval);
         let scan = Scan::new(begun.to_vec(), context.settings.poll_interval);
+        let clients = ClientList::new(context.store.clients, context.settings.poll_interval);
+        let silence = context.silence(node.line);
+        let proofs = silence.watch();
         Self {
             context,
             node,
@@ -86,7 +98,11 @@ impl NodeTask {
             abilities: Abilities::default(),
             parts: PartReader::default(),
             scan,
+            silence,
+            proofs,
             beside: Beside::default(),
+            clients,
+            slowlog,
             active: clock::mono(),
             connections: 0,
             awaits_link: false,
@@ -165,6 +181,8 @@ impl NodeTask {
         self.parts.retry_refused();
         self.beside.retry_refused(&mut self.sweeper);
         self.scan.retry();
+        self.clients.retry();
+        self.slowlog.retry();
     }
 
     /// Doubles from one attempt to the next; never longer than an interval, except where each attempt is a failed

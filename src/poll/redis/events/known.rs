@@ -54,10 +54,11 @@ impl Known {
         self.keys.values().copied()
     }
 
-    /// Takes over the list; numbers rise, so that new ones are at its end.
-    pub fn sync(&mut self, list: &KeyList) {
+    /// Takes over the list, and gives those that were not known before. Numbers rise, so that new ones are at its end.
+    pub fn sync(&mut self, list: &KeyList) -> Vec<KeyId> {
         let from = list.partition_point(|w| self.last.is_some_and(|last| w.id <= last));
         let new = list.get(from..).unwrap_or_default();
+        let mut learned: Vec<KeyId> = new.iter().map(|w| w.id).collect();
         for watched in new {
             // One that went and came again has a new number.
             self.keys.remove(watched.key.as_slice());
@@ -70,8 +71,12 @@ impl Known {
         // Where a cluster moved a slot here, keys of any number came.
         if self.keys.len() < list.len() {
             for watched in list.iter() {
-                self.keys.entry(ByKey(watched.clone())).or_insert(watched.id);
+                self.keys.entry(ByKey(watched.clone())).or_insert_with(|| {
+                    learned.push(watched.id);
+                    watched.id
+                });
             }
         }
+        learned
     }
 }

@@ -84,6 +84,8 @@ pub struct Link {
     pub asks: Asks,
     /// What was refused and it does without.
     pub refused: Option<&'static str>,
+    /// The server's run id, where broadcasts are asked for and it tells.
+    pub run_id: Option<String>,
     /// What was answered over another connection.
     beside: Option<Told>,
 }
@@ -107,7 +109,9 @@ impl Link {
             (Events::Yes, None) => (true, false),
             (_, Some(on)) => on,
         };
+        let mut run_id = None;
         if tracks {
+            run_id = server(&mut conn).await?;
             track(&mut conn, abilities, &plan.prefixes).await?;
         } else if !hears {
             return Err(flags::off(events, is_on));
@@ -126,8 +130,19 @@ impl Link {
         frames.room().extend_from_slice(&came);
         let (limit, space) = (store.response_timeout, plan.space.clone());
         let (refused, beside) = (None, None);
-        let mut link =
-            Self { stream, frames, limit, space, tracks, hears_all, hears, asks, refused, beside };
+        let mut link = Self {
+            stream,
+            frames,
+            limit,
+            space,
+            tracks,
+            hears_all,
+            hears,
+            asks,
+            refused,
+            run_id,
+            beside,
+        };
         link.subscribe(&[("SUBSCRIBE", &[CHANNEL.as_bytes().to_vec()])], "subscribe").await?;
         if hears {
             let all = [("SUBSCRIBE", plan.channels.as_slice()), ("PSUBSCRIBE", &plan.patterns)];
@@ -213,6 +228,19 @@ impl Link {
             Err(_) => Err(Failure::timeout("sending a request", self.limit, "response_timeout")),
         }
     }
+}
+
+/// The run id of the server, if it tells.
+async fn server(conn: &mut Conn) -> Result<Option<String>, Failure> {
+    conn.call(&[b"INFO", b"server"]).await?;
+    Ok(match conn.walk(0).next() {
+        Some(Item::Bulk(text) | Item::Simple(text) | Item::Other(text)) => {
+            String::from_utf8_lossy(text)
+                .lines()
+                .find_map(|l| Some(l.strip_prefix("run_id:")?.to_owned()))
+        }
+        _ => None,
+    })
 }
 
 /// Asks for broadcasts.

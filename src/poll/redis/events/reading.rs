@@ -19,12 +19,19 @@ impl Feed {
         let mut new = Vec::new();
         for key in keys {
             match self.known.get(&key) {
-                Some(id) if self.changes.changed(id, now) => read.push(id),
-                Some(_) => {}
+                Some(id) => {
+                    self.silence.changed(id, now);
+                    if self.changes.changed(id, now) {
+                        read.push(id);
+                    }
+                }
                 None => {
                     let mut patterns = self.context.patterns.iter();
-                    if patterns.any(|p| glob::matches(p, &key)) && self.changes.may_be_new(now) {
-                        new.push(key);
+                    if patterns.any(|p| glob::matches(p, &key)) {
+                        match self.changes.may_be_new(now) {
+                            true => new.push(key),
+                            false => self.silence.missed(now),
+                        }
                     }
                 }
             }
@@ -32,7 +39,10 @@ impl Feed {
         self.read(read);
         if !new.is_empty() {
             // Full means that the store is behind; SCAN will meet them.
-            let _ = self.context.reports.try_send(Report::Found(self.line, new, false));
+            let sent = self.context.reports.try_send(Report::Found(self.line, new, false));
+            if sent.is_err() {
+                self.silence.missed(now);
+            }
         }
     }
 
@@ -51,6 +61,7 @@ impl Feed {
     /// Any key may have changed: has some read, and the counters that tell of a flush.
     pub(super) fn any_changed(&mut self) {
         let now = clock::mono();
+        self.silence.any_changed(now);
         let some: Vec<KeyId> = self.known.all().take(AT_ONCE).collect();
         let read = some.into_iter().filter(|id| self.changes.changed(*id, now)).collect();
         self.read(read);

@@ -124,4 +124,23 @@ impl Feed {
             }
         }
     }
+
+    /// Why a feed that nobody asked for is left off there.
+    pub(super) fn is_costly(&self) -> Option<&'static str> {
+        if self.context.store.events != Events::Auto {
+            return None;
+        }
+        if self.plan.prefixes.iter().any(Vec::is_empty) {
+            return Some("a pattern begins with a wildcard, so that all keys had to be told of");
+        }
+        let link = self.link();
+        let may_evict = link.primary.is_some() && link.evicts != Some(false);
+        may_evict.then_some("the server may evict keys, and a feed takes memory there")
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.silence.end();
+    }
 }

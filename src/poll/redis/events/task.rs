@@ -28,6 +28,7 @@ use crate::poll::redis::failure::Failure;
 use crate::poll::redis::keys::KeyList;
 use crate::poll::redis::links::{LineLink, Links};
 use crate::poll::redis::messages::Request;
+use crate::poll::redis::silence::Silence;
 
 /// How often the connection has to show that it lives, and how often an outage is told of.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
@@ -42,9 +43,11 @@ pub struct Feed {
     /// The line whose primary it listens to.
     pub(super) line: Line,
     pub(super) retries: Arc<AtomicU64>,
-    plan: Plan,
+    pub(super) plan: Plan,
     pub(super) known: Known,
     pub(super) changes: Changes,
+    /// What it proves to the poller of the primary.
+    pub(super) silence: Arc<Silence>,
     /// What keyspace events tell, where all of them are heard.
     pub(super) hearing: Option<Hearing>,
     /// Said that not all events are sent that a proof needs.
@@ -87,6 +90,7 @@ impl Feed {
             return None;
         }
         let plan = Plan::of(store);
+        let silence = context.silence(line);
         let changes = Changes::new(context.settings.poll_interval);
         Some(Self {
             context,
@@ -98,6 +102,7 @@ impl Feed {
             hearing: None,
             known: Known::default(),
             changes,
+            silence,
             is_partly_deaf: false,
             is_unsure: false,
             abilities: Abilities::default(),
@@ -110,7 +115,9 @@ impl Feed {
     /// Runs until nobody needs it any more.
     pub async fn run(mut self) {
         while let Some(node) = self.primary().await {
-            let shut = match self.follow(&node).await {
+            let end = self.follow(&node).await;
+            self.silence.end();
+            let shut = match end {
                 End::Stop => return,
                 End::Moved => continue,
                 End::Shut(shut) => shut,
@@ -148,19 +155,6 @@ impl Feed {
     pub(super) fn is_primary(&self, node: &NodeRef) -> bool {
         // One that is away is still the primary until there is another.
         self.link().primary.is_none_or(|(_, at)| at == node.addr)
-    }
-
-    /// Why a feed that nobody asked for is left off there.
-    pub(super) fn is_costly(&self) -> Option<&'static str> {
-        if self.context.store.events != Events::Auto {
-            return None;
-        }
-        if self.plan.prefixes.iter().any(Vec::is_empty) {
-            return Some("a pattern begins with a wildcard, so that all keys had to be told of");
-        }
-        let link = self.link();
-        let may_evict = link.primary.is_some() && link.evicts != Some(false);
-        may_evict.then_some("the server may evict keys, and a feed takes memory there")
     }
 
     /// Listens to a node until that ends.
@@ -203,6 +197,10 @@ impl Feed {
         self.gap.heard(ready);
         if link.tracks {
             self.learned(TRACKING, Ability::Works);
+            // Keyspace events do not tell of a flush, and classes of them may be off.
+            if let Some(server) = link.run_id.take() {
+                self.silence.begin(server, ready);
+            }
         }
         self.hearing = link.hears_all.then(|| Hearing::new(ready));
         if self.hearing.is_none() && self.tell_deaf(node).await.is_none() {
@@ -246,6 +244,7 @@ impl Feed {
                     Ok(Told::Alive) => {
                         if let Some(at) = asked.take() {
                             self.gap.heard(at);
+                            self.silence.answered(at);
                             self.attempts = 0;
                             let asked = Span { sent: at, done: clock::mono() };
                             let heard = self.hearing.as_mut().map(|h| h.take(node, asked));
@@ -293,11 +292,13 @@ impl Feed {
                         return End::Stop;
                     }
                     let list = self.keys.borrow_and_update().clone();
-                    self.known.sync(&list);
+                    let new = self.known.sync(&list);
+                    self.silence.knows(&new, self.known.last(), clock::mono());
                     if let Some(hearing) = &mut self.hearing {
                         hearing.know(&self.known, clock::mono());
                     }
                 }
+                () = self.silence.wanted() => next_ask = clock::mono(),
                 () = tokio::time::sleep(wake.since(now)) => {}
             }
         }

@@ -17,6 +17,10 @@ impl Supervisor {
         let found = self.own(line, found);
         let mut told: Vec<Observation> =
             found.iter().filter_map(|key| self.keys.offer(key)).collect();
+        if std::mem::take(&mut self.keys.has_turned_away) {
+            // Only SCAN will meet them again.
+            self.context.silence(line).missed(clock::mono());
+        }
         told.extend(self.keys.take_gave_way());
         self.tell_of_keys(told).await?;
         if is_last && self.rounds.end(line, self.primaries.keys().copied()) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::support::*;
-use crate::config::{Events, Password, RedisPart};
+use crate::config::{Events, Password, RedisPart, Slowlog};
 use crate::observe::lock::Unreadable;
 use crate::observe::node::FailReason;
 use crate::observe::{Found, Observation, Role};
@@ -59,6 +59,7 @@ async fn nothing_is_sent_that_a_reader_may_not() {
     let mut s = reader(server.port, "reader", locks);
     s.owner_index = Some("lock:owners".into());
     s.events = Events::Auto;
+    s.slowlog = Slowlog::Auto;
     let mut w = Watch::start(s);
     for name in ["lock:a", "lock:h", "lock:long", "bull:q:1:lock"] {
         w.found(name, |_, f| token(f)).await;

@@ -27,8 +27,11 @@ struct Bench {
 impl Bench {
     fn of(config: Store) -> Self {
         let (out, facts) = mpsc::channel(100_000);
-        let settings =
-            Settings { poll_interval: Duration::from_millis(50), retain: Duration::from_secs(60) };
+        let settings = Settings {
+            poll_interval: Duration::from_millis(50),
+            sweep_interval: Duration::from_secs(60),
+            retain: Duration::from_secs(60),
+        };
         let handle = spawn(Arc::new(config), ID, settings, out);
         Self { feed: EventFeed::new(handle.clone(), None), handle, facts }
     }

@@ -15,4 +15,5 @@ mod registry;
 mod sentinels;
 pub(super) mod stores;
 mod support;
+mod unchanged;
 mod wire;

@@ -27,8 +27,11 @@ impl Bench {
 
     fn with(store: Store) -> Self {
         let (out, facts) = mpsc::channel(100_000);
-        let settings =
-            Settings { poll_interval: Duration::from_millis(50), retain: Duration::from_secs(60) };
+        let settings = Settings {
+            poll_interval: Duration::from_millis(50),
+            sweep_interval: Duration::from_secs(60),
+            retain: Duration::from_secs(60),
+        };
         let handle = spawn(Arc::new(store), ID, settings, out);
         Self { reader: ListReader::new(handle.clone()), handle, _facts: facts }
     }

@@ -46,6 +46,8 @@ pub fn store(port: u16, locks: Vec<LockConfig>) -> Store {
         connect_timeout: Duration::from_secs(2),
         response_timeout: Duration::from_secs(2),
         events: crate::config::Events::Off,
+        clients: crate::config::Clients::Auto,
+        slowlog: crate::config::Slowlog::Off,
         owner_index: None,
         clocks: Vec::new(),
         locks,

@@ -1,10 +1,11 @@
 //! Which ends take a lock from its owner, and who contends with whom.
 
+use super::super::Contested;
 use super::*;
 
 fn claim(acquired_after: Option<u64>) -> Claim {
     let until = Some(Mono(1));
-    Claim { until, acquired_after, is_seen_twice: true, is_succeeded: false, worker: None }
+    Claim { until, acquired_after, is_seen_twice: true, ..Claim::default() }
 }
 
 #[test]
@@ -33,13 +34,16 @@ fn what_takes_a_lock_from_its_owner() {
 #[test]
 fn an_owner_that_has_it_again_or_whose_lease_is_over_contends_with_nobody() {
     let token = |t: &str| Token::new(t.as_bytes());
-    let lost = |until| Contested {
-        lost: vec![Lost {
+    let lost = |until| {
+        let mut contested = Contested::default();
+        contested.lost.push(Lost {
             token: token("a"),
             worker: Some("w-1".into()),
             until: Mono::from_secs_f64(until),
-        }],
-        ..Contested::default()
+            party: Party::default(),
+            basis: Basis::Reads,
+        });
+        contested
     };
     for (name, owner, worker, at, events) in [
         ("its own", "a", None, 5.0, 0),
@@ -50,9 +54,9 @@ fn an_owner_that_has_it_again_or_whose_lease_is_over_contends_with_nobody() {
     ] {
         let mut c = lost(30.0);
         let worker = worker.map(Arc::from);
-        let kind = ContentionKind::Lost;
-        c.held_by(kind, (&token(owner), worker.as_ref()), Mono::from_secs_f64(at));
-        c.held_by(kind, (&token("c"), None), Mono::from_secs_f64(at));
-        assert_eq!(c.events[ContentionKind::Lost as usize], events, "{name}");
+        let at = Mono::from_secs_f64(at);
+        let mut taken = c.held_by((&token(owner), worker.as_ref()), at).len();
+        taken += c.held_by((&token("c"), None), at).len();
+        assert_eq!(taken, events, "{name}");
     }
 }

@@ -1,0 +1,89 @@
+//! A worker's connections to one store: how many there are, and how often one was replaced by another. Counts between two
+//! looks, so that there were at least so many.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::observe::Mono;
+
+/// Connections remembered for one worker and store.
+const MOST: usize = 1024;
+
+/// One connection: the process that has it, the node, and the client's address there.
+pub type Link = (i32, Arc<str>, Arc<str>);
+
+/// The connections of one worker to one store.
+#[derive(Clone, Debug, Default)]
+pub struct Links {
+    known: BTreeSet<Link>,
+    /// Of a process that lives on, and nothing has come in their place yet.
+    gone: u64,
+    /// Who had them.
+    processes: BTreeSet<(i32, u64)>,
+    /// When they were last seen all.
+    pub seen: Mono,
+    /// Replaced since they were first seen.
+    pub reconnects: u64,
+}
+
+impl Links {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.known.len() as u64
+    }
+
+    /// Takes a look at all of them. `is_settled`: none is missing because it is too new to be told whose it is.
+    pub fn look(
+        &mut self,
+        now: BTreeSet<Link>,
+        processes: BTreeSet<(i32, u64)>,
+        is_settled: bool,
+        at: Mono,
+    ) {
+        // What a new process opens replaces nothing, and what ended with its process was not replaced.
+        let stays: BTreeSet<i32> =
+            processes.intersection(&self.processes).map(|(pid, _)| *pid).collect();
+        self.known.retain(|(pid, ..)| stays.contains(pid));
+        if stays.is_empty() {
+            self.gone = 0;
+        }
+        let fresh = now.difference(&self.known).filter(|(pid, ..)| stays.contains(pid));
+        let fresh = fresh.count() as u64;
+        self.gone = self.gone.saturating_add(self.known.difference(&now).count() as u64);
+        let replaced = fresh.min(self.gone);
+        self.reconnects = self.reconnects.saturating_add(replaced);
+        self.gone = if is_settled { 0 } else { self.gone - replaced };
+        self.known = now.into_iter().take(MOST).collect();
+        (self.processes, self.seen) = (processes, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(links: &mut Links, names: &[&str], process: u64, is_settled: bool) -> (u64, u64) {
+        let now = names.iter().map(|n| (7, "node".into(), (*n).into())).collect();
+        links.look(now, BTreeSet::from([(7, process)]), is_settled, Mono(1));
+        (links.count(), links.reconnects)
+    }
+
+    #[test]
+    fn only_what_comes_in_place_of_another_is_a_reconnect() {
+        let mut links = Links::default();
+        assert_eq!(look(&mut links, &["a", "b"], 1, true), (2, 0));
+        assert_eq!(look(&mut links, &["a", "b", "c"], 1, true), (3, 0), "a pool grows");
+        assert_eq!(look(&mut links, &["a", "d", "e"], 1, true), (3, 2));
+        assert_eq!(look(&mut links, &["a"], 1, true), (1, 2), "and shrinks");
+        assert_eq!(look(&mut links, &["a", "f"], 1, true), (2, 2));
+        assert_eq!(look(&mut links, &["g"], 2, true), (1, 2), "another process");
+    }
+
+    #[test]
+    fn one_whose_owner_is_not_known_yet_is_waited_for() {
+        let mut links = Links::default();
+        look(&mut links, &["a"], 1, true);
+        assert_eq!(look(&mut links, &[], 1, false), (0, 0));
+        assert_eq!(look(&mut links, &["b"], 1, true), (1, 1));
+    }
+}
