@@ -151,6 +151,11 @@ stores:
     exporter.wait_for(families, SOON, |m| {
         votes(m, "job") == Some(3.0) && of(m, "dlock_lock_held", "job") == Some(1.0)
     });
+    // Which of them have no vote for it is told by their names.
+    let page = exporter.get("/locks/main/job").body.replace("<wbr>", "");
+    for server in &servers[..2] {
+        assert!(page.contains(&format!("{}: has no owner", addr(server))), "{page}");
+    }
     servers[2].cmd(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]);
     servers[2].cmd(&["CONFIG", "SET", "maxmemory", "1"]);
     let _ = servers[2].try_cmd(&["SET", "more", "than fits"]);

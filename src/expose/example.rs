@@ -132,6 +132,7 @@ fn node(addr: &str, role: &'static str) -> NodeView {
         restarts: 0,
         confirmations: replica.then_some((5, 1)),
         event_gap_seconds: primary.then_some(0.25),
+        feed: primary.then_some(crate::observe::feed::Standing::Live),
         slowlog: Some(SlowlogView { lost: None, entries: Some(3), cut: 1, missed: 0 }),
         clock_steps: (1, 0),
         clock_step_seconds: Some(3.5),
@@ -185,6 +186,10 @@ fn orders_lock() -> LockView {
         holders_beyond: 0,
         limit: None,
         votes: Some(Votes { most: 3, needed: 2, of: 3 }),
+        ballots: vec![
+            ("10.0.0.5:6379".into(), Ballot::Owner),
+            ("10.0.0.7:6379".into(), Ballot::Silent),
+        ],
         waiters: Some(2),
         previous: Some(("orders-2".into(), Evidence::Released)),
         held_seconds: Some(93.0),

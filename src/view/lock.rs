@@ -12,7 +12,7 @@ use crate::derive::lock::{EXPIRED_UNDER, Lock, Phase};
 use crate::derive::{ContentionKind, Evidence, Liveness, Signal, State};
 use crate::observe::{Expiry, Mono};
 
-use copies::{remaining_by_replica, unreplicated};
+use copies::{ballots, remaining_by_replica, unreplicated};
 
 /// Ends that a lock counts; the others are told per store only.
 const LOCK_ENDS: [Evidence; 4] =
@@ -107,6 +107,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         },
         limit: lock.limit(),
         votes: lock.votes(),
+        ballots: ballots(state, lock),
         waiters: lock.waiters(now, poll),
         previous: lock.previous.clone(),
         held_seconds: oldest.map(|t| now.secs_since(t.first.span.done).max(0.0)),
@@ -190,6 +191,7 @@ fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView
         held: None,
         holders: Vec::new(),
         holders_beyond: 0,
+        ballots: Vec::new(),
         waiters: None,
         held_seconds: None,
         held_since_timestamp: None,

@@ -44,6 +44,7 @@ pub use crate::config::SeriesTier;
 pub use crate::derive::lock::recent::{Act, Mark, Recent};
 pub use crate::derive::quorum::Votes;
 pub use crate::derive::renewers::Fit;
+pub use crate::derive::servers::Ballot;
 pub use crate::derive::{
     Aspect, BlindReason, ClockStatus, ContentionKind, DivergenceKind, Evidence, LeaseSource,
     Liveness, LivenessSource, Signal, StallSource,
@@ -163,6 +164,8 @@ pub struct LockView {
     pub limit: Option<u64>,
     /// How many of its keys show the owner that most of them show, and how many are needed, of a lock over several.
     pub votes: Option<Votes>,
+    /// What each server says of a lock over several, by its address.
+    pub ballots: Vec<(Arc<str>, Ballot)>,
     /// How many wait, where the format shows it.
     pub waiters: Option<u64>,
     /// Who held it before, and how that ended.

@@ -13,6 +13,7 @@ use crate::derive::interval::Interval;
 use crate::derive::node::Node;
 use crate::derive::store::Store;
 use crate::observe::Role;
+use crate::observe::feed::Standing;
 use crate::observe::node::FailReason;
 
 /// One Redis or Valkey node.
@@ -34,6 +35,8 @@ pub struct NodeView {
     pub confirmations: Option<(u64, u64)>,
     /// Seconds in which an event feed there heard nothing; `None` where there never was one.
     pub event_gap_seconds: Option<f64>,
+    /// How the event feed that listens to it stands; `None` where there is none.
+    pub feed: Option<Standing>,
     /// Its slow log; `None` where that was not looked at.
     pub slowlog: Option<SlowlogView>,
     /// Server clock steps seen: forward, backward.
@@ -109,6 +112,11 @@ pub(super) fn node_view(state: &State, store: &Store, node: &Node, instant: Inst
         restarts: node.restarts,
         confirmations: is_replica.then_some(node.confirmations),
         event_gap_seconds: node.event_gap,
+        feed: store
+            .lines
+            .get(&node.line)
+            .filter(|line| line.is_led_by(&node.addr))
+            .and_then(|line| Some(line.feed?.standing)),
         slowlog: slowlog::of_node(node),
         clock_steps: (node.clock.forward, node.clock.backward),
         clock_step_seconds: node.clock.last_step.map(|s| s as f64 / 1e6),

@@ -4,6 +4,7 @@
 //! Ends on several clocks are brought onto one, the [`Common`]. A server that does not answer has no vote, and what it had
 //! shown does not end: as long as its vote may decide, nothing is claimed. Judges nothing but how many votes there are.
 
+mod ballots;
 mod common;
 mod losses;
 mod place;
@@ -11,6 +12,7 @@ mod told;
 
 use std::time::Duration;
 
+pub use ballots::Ballot;
 pub use common::Common;
 pub use losses::{After, Losses, Settled};
 

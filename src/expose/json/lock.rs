@@ -32,6 +32,7 @@ pub(super) struct Lock<'a> {
     holders_beyond: u64,
     limit: Option<u64>,
     votes: Option<Votes>,
+    servers: Vec<Server<'a>>,
     waiters: Option<u64>,
     liveness: Option<&'static str>,
     lost_seconds: Option<f64>,
@@ -80,6 +81,12 @@ struct Votes {
     most: usize,
     needed: usize,
     of: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Server<'a> {
+    addr: &'a str,
+    vote: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -141,6 +148,12 @@ pub(super) fn describe<'a>(
             needed: v.needed,
             of: v.of,
         }),
+        servers: lock
+            .ballots
+            .iter()
+            .filter(|_| fresh)
+            .map(|(addr, vote)| Server { addr, vote: vote.as_str() })
+            .collect(),
         waiters: lock.waiters.filter(|_| fresh),
         liveness: lock.liveness.filter(|_| fresh).map(|l| l.as_str()),
         lost_seconds: now(lock.lost_seconds),

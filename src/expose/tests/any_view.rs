@@ -94,6 +94,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             holders_beyond: 0,
             limit: None,
             votes: None,
+            ballots: Vec::new(),
             waiters: None,
             previous,
             held_seconds: n[0],

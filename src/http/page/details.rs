@@ -71,6 +71,9 @@ fn holder(out: &mut String, row: &Row<'_>) {
         let votes = row.now(lock.votes).map_or(UNKNOWN.to_owned(), facts::votes);
         item(out, "Keys of one owner", &votes);
     }
+    for (server, ballot) in lock.ballots.iter().filter(|_| row.fresh) {
+        item(out, &format!("Server {}", Broken(server)), words::ballot(*ballot));
+    }
     if lock.holders_beyond > 0 {
         item(out, "More holders", &lock.holders_beyond.to_string());
     }

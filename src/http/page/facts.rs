@@ -5,7 +5,7 @@ use super::frame::UNKNOWN;
 use super::row::Row;
 use super::{hints, when, words};
 use crate::expose::standing;
-use crate::view::{Aspect, BlindReason, HolderView, LeaseSource, LockView, Votes};
+use crate::view::{Aspect, Ballot, BlindReason, HolderView, LeaseSource, LockView, Votes};
 
 /// Holders named in a cell. A semaphore can have many; the lock's own page and the API have them all.
 const NAMED: usize = 5;
@@ -34,7 +34,11 @@ pub fn standing(row: &Row<'_>) -> String {
 
 /// The same; of a lock over several keys also that too few or not all of them are held.
 pub fn state(row: &Row<'_>) -> String {
-    let state = standing(row);
+    let mut state = standing(row);
+    let lost = row.lock.ballots.iter().filter(|(_, b)| row.is_held() && *b != Ballot::Owner);
+    for (server, ballot) in lost {
+        put!(state, "<div class=\"down\">{}: {}</div>", Broken(server), words::ballot(*ballot));
+    }
     match row.now(row.lock.votes).filter(|v| v.most > 0 && v.most < v.of) {
         Some(votes) => format!("{state}<div class=\"dim\">{}</div>", self::votes(votes)),
         None => state,

@@ -3,6 +3,7 @@
 
 use super::escape::{Broken, Escaped};
 use super::{when, words};
+use crate::observe::feed::{Standing, Why};
 use crate::view::{LeftOut, ListView, NodeView, StoreView};
 
 /// All stores.
@@ -57,6 +58,9 @@ fn node_line(out: &mut String, node: &NodeView) {
             Broken(&facts.flavor),
             Escaped(&facts.version)
         );
+        if let Some(said) = node.feed.and_then(feed) {
+            put!(out, "<div class=\"dim\">{said}</div>");
+        }
         if facts.restart_unsafe == Some(true) {
             out.push_str(
                 "<div class=\"down\">restarted without durable data less than the longest lease ago: a holder from \
@@ -65,6 +69,25 @@ fn node_line(out: &mut String, node: &NodeView) {
         }
     }
     out.push_str("</li>\n");
+}
+
+/// What is missing where changes are not told of as they happen.
+fn feed(standing: Standing) -> Option<String> {
+    let why = match standing {
+        Standing::Live => return None,
+        Standing::Down(reason) => {
+            let reason = words::plain(reason.as_str());
+            return Some(format!(
+                "its event feed is interrupted ({reason}): only polls tell of changes"
+            ));
+        }
+        Standing::Off(Why::Permission) => "the server refuses it",
+        Standing::Off(Why::Unsupported) => "the server has no such thing",
+        Standing::Off(Why::Costly) => "it would cost the server too much",
+    };
+    Some(format!(
+        "no event feed ({why}): only polls tell of changes, and of an overwrite nothing does"
+    ))
 }
 
 fn list_line(out: &mut String, list: &ListView) {

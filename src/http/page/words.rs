@@ -1,7 +1,7 @@
 //! Verdicts and reasons in words for people. A word between backticks is something to type or to look for.
 
 use crate::view::{
-    Aspect, BlindReason, ClockStatus, Evidence, Liveness, Mode, Signal, StallSource,
+    Aspect, Ballot, BlindReason, ClockStatus, Evidence, Liveness, Mode, Signal, StallSource,
 };
 
 /// What a signal says.
@@ -218,6 +218,17 @@ pub fn clock(status: ClockStatus) -> &'static str {
         ClockStatus::FreeRunning => "free running: its source was not heard of for long",
         ClockStatus::Local => "serves its own time as if it were true",
         ClockStatus::Unsynchronized => "not synchronized",
+    }
+}
+
+/// What a server says of a lock over several.
+pub fn ballot(ballot: Ballot) -> &'static str {
+    match ballot {
+        Ballot::Owner => "has its owner",
+        Ballot::Other => "has another owner",
+        Ballot::Nobody => "has no owner",
+        Ballot::Refused => "does not say",
+        Ballot::Silent => "does not answer",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::support::{Setup, get, words_of};
 use crate::expose::example::lock_named;
-use crate::view::{Aspect, BlindReason, Evidence, LeaseSource, Signal, TransitionView};
+use crate::view::{Aspect, Ballot, BlindReason, Evidence, LeaseSource, Signal, TransitionView};
 
 async fn page(setup: Setup) -> String {
     setup.start().await.ask(&get("/")).await.text()
@@ -112,4 +112,22 @@ async fn the_lists_name_the_format_and_say_when_it_is_a_guess() {
     assert!(row(&page, "orders").contains("\nstring, a guess\n"), "{page}");
     let certain = row(&page, "nightly");
     assert!(certain.contains("\nstring\n") && !certain.contains("a guess"), "{certain}");
+}
+
+#[tokio::test]
+async fn a_server_that_lost_its_vote_is_named() {
+    let mut setup = Setup::example();
+    let servers = [("a:1", Ballot::Owner), ("b:1", Ballot::Nobody), ("<c>:1", Ballot::Silent)];
+    let lock = lock_named(&mut setup.view, "orders");
+    lock.ballots = servers.map(|(addr, ballot)| (addr.into(), ballot)).to_vec();
+    let server = setup.start().await;
+    let text = words_of(&server.ask(&get("/locks/main/orders")).await.text());
+    for said in ["Server a:1\n\nhas its owner", "b:1: has no owner", "&lt;c&gt;:1: does not answer"]
+    {
+        assert!(text.contains(said), "{said} in {text}");
+    }
+    let status = words_of(&server.ask(&get("/")).await.text());
+    assert!(status.contains("b:1: has no owner") && !status.contains("has its owner"), "{status}");
+    let one = server.ask(&get("/api/v1/locks/main/orders")).await.json();
+    assert_eq!(one["lock"]["servers"][2]["vote"], "silent");
 }

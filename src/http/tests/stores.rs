@@ -2,6 +2,8 @@
 
 use super::support::{Setup, get, only_our_tags, words_of};
 use crate::expose::example::HOSTILE;
+use crate::observe::feed::{Standing, Why};
+use crate::observe::node::FailReason;
 use crate::view::{GroupView, LeftOut};
 
 async fn words(setup: Setup) -> String {
@@ -120,4 +122,20 @@ async fn the_snapshot_has_a_time_and_an_age() {
     assert!(text.contains("Snapshot of 2026-09-21 14:13:20 UTC, "), "{text}");
     let text = words(Setup::too_old()).await;
     assert!(text.contains("14:13:20 UTC, 21 s old."), "{text}");
+}
+
+#[tokio::test]
+async fn a_feed_that_is_not_there_is_told_with_why() {
+    for (standing, said) in [
+        (Standing::Down(FailReason::Timeout), "its event feed is interrupted (timeout)"),
+        (Standing::Off(Why::Costly), "no event feed (it would cost the server too much)"),
+        (Standing::Off(Why::Permission), "no event feed (the server refuses it)"),
+    ] {
+        let mut setup = Setup::example();
+        setup.view.stores[0].nodes[0].feed = Some(standing);
+        let page = setup.start().await.ask(&get("/")).await.text();
+        assert!(page.contains(said), "{said} in {page}");
+    }
+    let calm = Setup::example().start().await.ask(&get("/")).await.text();
+    assert!(!calm.contains("event feed"), "{calm}");
 }

@@ -7,7 +7,8 @@ use crate::derive::fresh::is_fresh;
 use crate::derive::interval::Interval;
 use crate::derive::lock::{Lock, Phase, Unreplicated};
 use crate::derive::node::Node;
-use crate::observe::{Mono, Role, ServerTime};
+use crate::derive::servers::Ballot;
+use crate::observe::{Line, Mono, Role, ServerTime};
 
 /// Whether a replica has what a held lock shows, if its line was seen to have any. The keys of a lock that is spread over
 /// several are not followed one by one.
@@ -50,4 +51,19 @@ pub(super) fn remaining_by_replica(
             Some((node.addr.clone(), remaining.max(0.0), earlier))
         })
         .collect()
+}
+
+/// What each of its servers says. One of which no node was seen yet goes by its number in the config.
+pub(super) fn ballots(state: &State, lock: &Lock) -> Vec<(Arc<str>, Ballot)> {
+    let all = lock.ballots().into_iter();
+    let addr = |line: Line| {
+        let store = state.stores.get(&lock.store)?;
+        let known = store.lines.get(&line)?;
+        known
+            .primary
+            .clone()
+            .or_else(|| store.nodes.values().find(|n| n.line == line).map(|n| n.addr.clone()))
+    };
+    let named = |line: Line| format!("server {}", line.0.saturating_add(1)).into();
+    all.map(|(line, ballot)| (addr(line).unwrap_or_else(|| named(line)), ballot)).collect()
 }
