@@ -226,17 +226,25 @@ stores:
 "
     ));
     exporter.wait_for("dlock_quorum", SOON, |m| votes(m, "job") == Some(0.0));
-    for n in 1..=2 {
+    // On a busy machine a poll may come too late to tell that a lock was let go; then once more.
+    let released = [("lock", "job"), ("evidence", "released")];
+    for n in 1..=6 {
         let holder = Holder::start(&servers);
         exporter.wait_for("dlock_quorum dlock_lock_held", SOON, |m| {
             votes(m, "job") == Some(3.0) && of(m, "dlock_lock_held", "job") == Some(1.0)
         });
         holder.let_go();
-        let ends = [("lock", "job"), ("evidence", "released")];
         exporter.wait_for("dlock_lock_held dlock_lease_ends_total", SOON, |m| {
             of(m, "dlock_lock_held", "job") == Some(0.0)
-                && m.sum("dlock_lease_ends_total", &ends) == f64::from(n)
+                && m.sum("dlock_lease_ends_total", &[("lock", "job")]) == f64::from(n)
         });
+        if exporter.metrics().sum("dlock_lease_ends_total", &released) >= 2.0 {
+            break;
+        }
     }
-    assert_eq!(raised(&exporter.metrics()), None);
+    let m = exporter.metrics();
+    let ends = |evidence| m.sum("dlock_lease_ends_total", &[("evidence", evidence)]);
+    assert!(ends("released") >= 2.0, "{}", m.lines("dlock_lease_ends_total"));
+    assert_eq!(ends("lapsed") + ends("overwritten"), 0.0);
+    assert_eq!(raised(&m), None);
 }

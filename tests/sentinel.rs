@@ -90,6 +90,9 @@ fn mistakes_are_told(w: &World) {
     is_refused(other, &at, "missing", &["knows no master `lokcs`", "sentinel.master"]);
     let server = ExporterSetup::file(&config(&[w.servers[0].url()], "")).password();
     is_refused(server, &addr(&w.servers[0]), "protocol", &["this is no sentinel"]);
+    let yaml = format!("stores: {{ main: {{ url: '{}', username: dlock }} }}\n", urls[0]);
+    let plain = ExporterSetup::file(&yaml).password();
+    is_refused(plain, &at, "protocol", &["this is a sentinel", "`topology: sentinel`"]);
 }
 
 /// All that sentinels name is watched, each sentinel answers, and nothing was refused to the README's user.
@@ -179,8 +182,9 @@ fn a_failover_by_sentinels_is_followed_and_what_it_lost_is_told() {
     });
     wait_until("it answers", SOON, || old.try_cmd(&["DEL", "lock:kept"]).ok());
     exporter.never("the old primary judged", POLL * 8, |m| {
-        !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-            || !m.is("dlock_store_failovers_total", &[], 1.0)
+        // A poll that is late on a busy machine shows no lock at all.
+        m.is("dlock_lock_held", &[("lock", "kept")], 0.0)
+            || m.sum("dlock_store_failovers_total", &[]) > 1.0
     });
     sentinels_differ_and_end(&mut exporter, &mut w);
     steady.finish();
@@ -204,8 +208,9 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
     let told = format!("{} names {}", last.address(), foreign.address());
     wait_until("who names whom is told", SOON, || exporter.log().contains(&told).then_some(()));
     exporter.never("the foreign server judged", POLL * 4, |m| {
-        !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-            || !m.is("dlock_store_failovers_total", &[], 1.0)
+        // A poll that is late on a busy machine shows no lock at all.
+        m.is("dlock_lock_held", &[("lock", "kept")], 0.0)
+            || m.sum("dlock_store_failovers_total", &[]) > 1.0
     });
     last.cmd(&["SENTINEL", "REMOVE", "locks"]);
     exporter.wait_for("dlock_store_sentinels_disagree 0: dlock_store", SOON, |m| {
@@ -222,8 +227,12 @@ fn sentinels_differ_and_end(exporter: &mut Exporter, w: &mut World) {
         m.all("dlock_store_sentinels_disagree", &[]).is_empty()
             && w.sentinels.iter().all(|s| is_up(m, s, 0.0))
     });
-    exporter.never("the locks lost from sight", POLL * 5, |m| {
-        !m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
-            || !m.is("dlock_store_failovers_total", &[], 1.0)
+    exporter.never("the locks lost", POLL * 5, |m| {
+        // A poll that is late on a busy machine shows no lock at all.
+        m.is("dlock_lock_held", &[("lock", "kept")], 0.0)
+            || m.sum("dlock_store_failovers_total", &[]) > 1.0
+    });
+    exporter.wait_for("the locks in sight: dlock_lock_held", SOON, |m| {
+        m.is("dlock_lock_held", &[("lock", "kept")], 1.0)
     });
 }

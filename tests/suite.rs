@@ -8,6 +8,7 @@ mod promql;
 mod support;
 
 mod alert_rules;
+mod browser;
 mod chains;
 mod clock_bounds;
 mod clock_failures;

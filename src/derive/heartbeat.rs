@@ -4,9 +4,11 @@
 //! nothing about the worker.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::host::beats::{Beats, Gap};
+use super::lock::recent::{MARKS, push};
 use super::loss::Loss;
 use super::words::Liveness;
 use crate::observe::node::FailReason;
@@ -31,6 +33,8 @@ pub struct Heartbeat {
     last_good: Option<Span>,
     gaps: VecDeque<f32>,
     beats: Beats,
+    /// Ends of the reads that showed the last advances, the oldest first; for a picture of the last minutes.
+    pub recent: Arc<VecDeque<Mono>>,
     /// The gap between beats that the last good read showed to go on or to be over.
     pub gap: Option<Gap>,
     /// A read failed or was late since the last good one.
@@ -128,6 +132,7 @@ impl Heartbeat {
             _ => {}
         }
         self.loss = None;
+        push(&mut self.recent, MARKS, span.done);
         self.last_advance = Some(span.done);
     }
 

@@ -240,6 +240,7 @@ fn orders_lock() -> LockView {
             truncated: false,
             owner_fingerprint: Some("0123456789ab".into()),
         }],
+        recent: Some(told::recent()),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

@@ -1,6 +1,7 @@
 //! What is shown of a snapshot: metrics text and JSON. Turns a [`crate::view::View`] into bytes and decides nothing:
 //! what the view does not know is left out, never printed as zero.
 
+pub mod advice;
 pub mod catalogue;
 pub mod families;
 pub mod json;

@@ -68,10 +68,15 @@ impl Rendered {
         self.gzip.get_or_init(|| compress(&self.text()).ok()).clone()
     }
 
-    /// The API's document of all locks; `None` if it cannot be made.
-    pub fn locks_json(&self) -> Option<Bytes> {
-        let make = || serde_json::to_vec_pretty(&json::document(&self.view)).ok().map(Bytes::from);
-        self.locks_json.get_or_init(make).clone()
+    /// The API's document of locks, `limit` of them from `offset` on; `None` if it cannot be made. Only the one that is asked
+    /// for without a word about either is kept.
+    pub fn locks_json(&self, offset: usize, limit: usize) -> Option<Bytes> {
+        let document = || json::document(&self.view, offset, limit);
+        let make = || serde_json::to_vec_pretty(&document()).ok().map(Bytes::from);
+        match (offset, limit) {
+            (0, json::LOCKS) => self.locks_json.get_or_init(make).clone(),
+            _ => make(),
+        }
     }
 
     /// The API's document of all workers; made for each answer, as few ask for it.

@@ -106,7 +106,7 @@ proptest! {
             expected.sort_unstable();
             prop_assert_eq!(labels, expected);
         }
-        prop_assert!(serde_json::to_vec(&json::document(&view)).is_ok());
+        prop_assert!(serde_json::to_vec(&json::document(&view, 0, json::LOCKS)).is_ok());
         prop_assert!(serde_json::to_vec(&json::workers(&view)).is_ok());
         prop_assert!(serde_json::to_vec(&json::clocks(&view)).is_ok());
     }

@@ -4,38 +4,44 @@ use std::sync::Arc;
 
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use super::body::counted;
+use super::fresh::{tag, tagged, unchanged};
 use super::part::Part;
 use super::shared::{Shared, busy};
-use crate::expose::json;
+use crate::expose::{Rendered, json};
 
-/// All locks, stores and workers.
-pub async fn locks(State(shared): State<Shared>) -> Response {
-    let snapshot = shared.app.snapshot.load_full();
-    answer(&shared, move || snapshot.locks_json()).await
+/// Locks, a part of them at a time, with all stores and workers.
+pub async fn locks(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+    asked: HeaderMap,
+) -> Response {
+    let Some(part) = Part::of(query.as_deref(), json::LOCKS, json::MOST_LOCKS) else {
+        return error(StatusCode::BAD_REQUEST, "offset and limit are whole numbers");
+    };
+    answer(&shared, &asked, move |snapshot| snapshot.locks_json(part.offset, part.limit)).await
 }
 
 /// All workers, with what is seen of their processes on this host.
-pub async fn workers(State(shared): State<Shared>) -> Response {
-    let snapshot = shared.app.snapshot.load_full();
-    answer(&shared, move || snapshot.workers_json()).await
+pub async fn workers(State(shared): State<Shared>, asked: HeaderMap) -> Response {
+    answer(&shared, &asked, Rendered::workers_json).await
 }
 
 /// All clocks.
-pub async fn clocks(State(shared): State<Shared>) -> Response {
-    let snapshot = shared.app.snapshot.load_full();
-    answer(&shared, move || snapshot.clocks_json()).await
+pub async fn clocks(State(shared): State<Shared>, asked: HeaderMap) -> Response {
+    answer(&shared, &asked, Rendered::clocks_json).await
 }
 
 /// One lock.
 pub async fn lock(
     State(shared): State<Shared>,
     Path((store, lock)): Path<(String, String)>,
+    asked: HeaderMap,
 ) -> Response {
     let snapshot = shared.app.snapshot.load_full();
     let Some(found) = json::one(snapshot.view(), &store, &lock) else {
@@ -44,8 +50,12 @@ pub async fn lock(
             "there is no such lock; names are percent-encoded, / too",
         );
     };
+    let tag = tag(&snapshot);
+    if let Some(unchanged) = unchanged(&asked, &tag) {
+        return unchanged;
+    }
     match serde_json::to_vec_pretty(&found) {
-        Ok(bytes) => json_bytes(StatusCode::OK, bytes.into()),
+        Ok(bytes) => tagged(json_bytes(StatusCode::OK, bytes.into()), &tag),
         Err(_) => cannot(),
     }
 }
@@ -55,6 +65,7 @@ pub async fn group(
     State(shared): State<Shared>,
     Path((store, group)): Path<(String, String)>,
     RawQuery(query): RawQuery,
+    asked: HeaderMap,
 ) -> Response {
     let Some(part) = Part::of(query.as_deref(), json::PAGE, json::MOST) else {
         return error(StatusCode::BAD_REQUEST, "offset and limit are whole numbers");
@@ -68,19 +79,25 @@ pub async fn group(
             "there is no such group; names are percent-encoded, / too",
         );
     }
-    answer(&shared, move || {
+    answer(&shared, &asked, move |snapshot| {
         let found = json::one_group(snapshot.view(), &store, &group, part.offset, part.limit)?;
         serde_json::to_vec_pretty(&found).ok().map(Bytes::from)
     })
     .await
 }
 
-/// Makes a document off the event loop.
-pub(super) async fn answer<F>(shared: &Shared, make: F) -> Response
+/// Makes a document of the last snapshot off the event loop, for whoever does not have it.
+async fn answer<F>(shared: &Shared, asked: &HeaderMap, make: F) -> Response
 where
-    F: FnOnce() -> Option<Bytes> + Send + 'static,
+    F: FnOnce(&Rendered) -> Option<Bytes> + Send + 'static,
 {
-    made(&shared.pages, make).await.unwrap_or_else(cannot)
+    let snapshot: Arc<Rendered> = shared.app.snapshot.load_full();
+    let tag = tag(&snapshot);
+    if let Some(unchanged) = unchanged(asked, &tag) {
+        return unchanged;
+    }
+    let made = made(&shared.pages, move || make(&snapshot)).await;
+    made.map_or_else(cannot, |response| tagged(response, &tag))
 }
 
 /// The same with a place among these; `None` if there is no document.
@@ -111,6 +128,6 @@ fn with_json_headers(mut response: Response) -> Response {
     response
 }
 
-fn cannot() -> Response {
+pub(super) fn cannot() -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, "The document could not be made.\n").into_response()
 }

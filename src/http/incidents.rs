@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 
-use super::api::{answer, error, made};
+use super::api::{cannot, error, made};
 use super::part::Part;
 use super::shared::Shared;
 use crate::evidence::Found;
@@ -37,11 +37,11 @@ pub async fn list(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Re
         return error(StatusCode::BAD_REQUEST, "offset and limit are whole numbers");
     };
     let incidents = shared.app.incidents.clone();
-    answer(&shared, move || {
+    let made = made(&shared.pages, move || {
         let listing = incidents.list(part.offset, part.limit)?;
         serde_json::to_vec_pretty(&listing).ok().map(Bytes::from)
-    })
-    .await
+    });
+    made.await.unwrap_or_else(cannot)
 }
 
 /// One document, as it was written.

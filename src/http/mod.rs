@@ -13,6 +13,7 @@
 mod accept;
 mod api;
 mod body;
+mod fresh;
 mod impatient;
 mod incidents;
 mod lifecycle;

@@ -20,6 +20,8 @@ pub(super) fn routes(shared: Shared) -> Router {
     let mut routes = Router::new()
         .route(metrics_at.as_str(), get(metrics::metrics))
         .route("/style.css", get(page::style))
+        // Browsers ask for it, and would complain.
+        .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .route("/locks/{store}/{lock}", get(page::lock))
         .route("/groups/{store}/{group}", get(page::group))
         .route("/-/healthy", get(lifecycle::healthy))

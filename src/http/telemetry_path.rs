@@ -1,7 +1,7 @@
 //! The path of the metrics, checked once so that making the router cannot fail.
 
 /// Paths that are taken. A prefix ends with `/`.
-const TAKEN: [&str; 4] = ["/-/", "/api/", "/locks/", "/style.css"];
+const TAKEN: [&str; 6] = ["/-/", "/api/", "/locks/", "/groups/", "/style.css", "/favicon.ico"];
 
 /// A path that the metrics can be served at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ mod tests {
             "/{x}",
             "/a b",
             "/-/ready",
+            "/favicon.ico",
             "/api/v1/locks",
             "/locks/a/b",
             "/ä",

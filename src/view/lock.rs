@@ -161,6 +161,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         contention: contention::proofs(lock, now),
         missed_pointer: lock.missed_pointer(),
         slow_commands: slowlog::of_lock(lock),
+        recent: lock.recent.clone(),
         transitions: lock
             .timeline
             .iter()

@@ -39,6 +39,7 @@ pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
+pub use crate::derive::lock::recent::{Act, Mark, Recent};
 pub use crate::derive::quorum::Votes;
 pub use crate::derive::{
     Aspect, BlindReason, ClockStatus, ContentionKind, DivergenceKind, Evidence, LeaseSource,
@@ -224,6 +225,8 @@ pub struct LockView {
     pub missed_pointer: Option<Arc<str>>,
     /// The last slow commands on its key, oldest first, bounded.
     pub slow_commands: Vec<SlowCommandView>,
+    /// The last writes of its expiry, oldest first, bounded; `None` of a lock of which they are not kept.
+    pub recent: Option<Recent>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

@@ -1,5 +1,6 @@
 //! A worker and a poller as a view shows them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::host::host_view;
@@ -22,6 +23,8 @@ pub struct WorkerView {
     pub tier: SeriesTier,
     /// Alive by each source that ever saw it, and seconds since that source lost it.
     pub sources: Vec<(LivenessSource, bool, Option<f64>)>,
+    /// When its last beats were seen, the oldest first; bounded.
+    pub beats: Arc<VecDeque<Mono>>,
     /// Advances seen; `None` without a heartbeat.
     pub heartbeats: Option<u64>,
     /// Age of the last advance.
@@ -124,6 +127,7 @@ pub(super) fn worker_view(
         name: worker.name.clone(),
         tier: group.series.max(SeriesTier::Core),
         sources,
+        beats: beat.recent.clone(),
         heartbeats: (group.heartbeat.is_some() && beat.was_seen()).then_some(beat.advances),
         heartbeat_age_seconds: beat.age().filter(|_| has_beat),
         frozen_after_seconds: (group.heartbeat.is_some() && beat.was_seen())

@@ -81,13 +81,13 @@ impl Steady {
         assert!(seen.wrong.is_empty(), "{:#?}", seen.wrong);
         assert!(seen.took.count() > 0, "nothing was scraped, so nothing was proven");
         assert!(!seen.counters.is_empty(), "no counter was seen");
-        // What an answer without any work takes is the machine's.
+        // What an answer without any work takes is the machine's; one with some waits more than once for a processor.
         for (share, limit) in [(0.95, AT_ONCE), (1.0, LONGEST)] {
             let (took, idle) = (seen.took.quantile(share), machine.quantile(share));
             let count = seen.took.count();
             assert!(
-                took <= limit + idle,
-                "{share} of {count} scrapes took {took:?} at most; {limit:?} and the machine's own {idle:?} are allowed"
+                took <= limit + idle * 2,
+                "{share} of {count} scrapes took {took:?} at most; {limit:?} and twice the machine's own {idle:?} are allowed"
             );
         }
         seen.took.count()

@@ -4,7 +4,8 @@
 use super::{NodeClock, micros};
 use crate::observe::{Mono, ServerTime, Span};
 
-/// Two readings closer than this do not tell whether a clock runs.
+/// Two readings closer than this do not tell whether a clock runs: Valkey 9 looks at its clock once in a turn of its event loop and
+/// counts on from there by another one, so that `TIME` advances within a turn even while the clock stands.
 const STANDSTILL_MICROS: i64 = 20_000;
 
 impl NodeClock {
@@ -27,7 +28,7 @@ impl NodeClock {
                 self.stood = Some((time, span, before));
                 true
             }
-            Some(_) if theirs < most / 2 => true,
+            Some(_) if theirs < STANDSTILL_MICROS.max(most / 2) => true,
             Some((_, _, before)) => {
                 self.stood = None;
                 self.running_since = Some(span.done);

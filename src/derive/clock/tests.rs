@@ -50,11 +50,26 @@ fn a_step_back_by_just_the_time_between_two_readings_is_counted_by_the_next() {
     c.observe(ServerTime(2_000_700), span(3000, 1));
     assert!(c.is_standing(), "it may as well stand");
     assert_eq!(c.steps, 0);
-    c.observe(ServerTime(2_007_700), span(3007, 1));
+    c.observe(ServerTime(2_037_700), span(3037, 1));
     assert!(!c.is_standing());
     assert_eq!((c.forward, c.backward), (0, 1));
     assert!((c.last_step.unwrap() + 1_000_000).abs() < 3000);
     assert!(c.stood_after(Mono(0)));
+}
+
+#[test]
+fn what_time_advances_within_a_turn_of_the_servers_loop_is_no_running_clock() {
+    let mut c = NodeClock::default();
+    c.observe(ServerTime(1_000_000), span(1000, 1));
+    for k in 2..=61 {
+        // Two readings, one right after the other.
+        c.observe(ServerTime(1_000_500), span(k * 1000, 0));
+        c.observe(ServerTime(1_000_500 + 300), span(k * 1000, 1));
+        assert!(c.is_standing());
+        assert_eq!(c.steps, 0);
+    }
+    c.observe(ServerTime(2_000_500), span(62_000, 1));
+    assert!((c.last_step.unwrap() + 60_000_000).abs() < 3000);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::crowd::MOST;
 use super::named::UNATTRIBUTED;
+use super::recent::Act;
 use super::share::Share;
 use super::write::learn_largest;
 use super::{Claim, Creep, Growth, Lock, Phase, ReadContext, Told, expired_under_index};
@@ -136,6 +137,7 @@ impl Lock {
         }
         let who = tenure.seat.worker.clone().unwrap_or_else(|| UNATTRIBUTED.into());
         self.phase = Phase::Held(Box::new(tenure));
+        self.mark(Act::Held, expiry, c.seen);
         let what = if is_seen_begin { "acquired" } else { "found_held" };
         self.note(c.seen.span.done, what, &format!("by {who}"), Weight::Routine, fx);
     }
@@ -179,6 +181,7 @@ impl Lock {
             self.pending.remove(0);
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }
+        self.mark(Act::Ended, tenure.expiry, c.seen);
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
         let claim = Claim::of(&tenure, lease, is_cut, c.seen.span.done);
         if !is_broken && self.raised.is_none() {

@@ -53,6 +53,7 @@ impl Lock {
             fx.keep.push((self.store, self.key));
         }
         self.look = Some(look);
+        self.begin_marks();
     }
 }
 

@@ -28,6 +28,7 @@ mod phase;
 mod pointer;
 pub mod proof;
 mod read;
+pub mod recent;
 mod resumed;
 mod returned;
 mod rival;
@@ -147,6 +148,8 @@ pub struct Lock {
     pub has_appeared: bool,
     /// The last transitions.
     pub timeline: VecDeque<Transition>,
+    /// The last writes of its expiry, where they are kept.
+    pub recent: Option<recent::Recent>,
     /// Its last ends.
     pub(super) lapses: lapses::Lapses,
     /// The shapes that its key had.
@@ -208,6 +211,7 @@ impl Lock {
             look: None,
             has_appeared: watched.has_appeared,
             timeline: VecDeque::new(),
+            recent: None,
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),
             beside: Beside::default(),

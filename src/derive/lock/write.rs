@@ -1,5 +1,6 @@
 //! Writes of E within one tenure: renewal, re-entry, shortening; and what each teaches.
 
+use super::recent::Act;
 use super::share::Share;
 use super::{Lock, Phase, ReadContext};
 use crate::derive::tenure::{Seen, Tenure, Write};
@@ -69,6 +70,7 @@ impl Lock {
             return;
         }
         let Some(kind) = kind else { return };
+        let act = if kind == Kind::Renewal { Act::Renewed } else { Act::Written };
         let after = (!is_broken).then_some((last.span.done, last.time));
         // A new primary that lacks the last write undoes nothing of when the owner made it.
         if !is_older {
@@ -102,6 +104,7 @@ impl Lock {
                 tenure.overdue = None;
             }
         }
+        self.mark(act, expiry, c.seen);
     }
 
     fn renewed(

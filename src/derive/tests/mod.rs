@@ -25,6 +25,7 @@ mod liveness;
 mod pair;
 mod quorum;
 mod readers;
+mod recent;
 mod renewal;
 mod review;
 mod sentinels;

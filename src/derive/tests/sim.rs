@@ -563,9 +563,12 @@ impl Sim {
 
     // What is shown.
 
+    pub fn view(&self) -> View {
+        View::of(&self.state, Instant { mono: self.now(), wall: 0.0 }, 1)
+    }
+
     pub fn lock(&self) -> LockView {
-        let view = View::of(&self.state, Instant { mono: self.now(), wall: 0.0 }, 1);
-        view.stores[0].locks[0].clone()
+        self.view().stores[0].locks[0].clone()
     }
 
     pub fn signal(&self, signal: Signal) -> Option<bool> {

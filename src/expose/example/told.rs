@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::observe::Mono;
 use crate::observe::node::FailReason;
-use crate::view::{EffectsView, FencingView, ListView, ToldView};
+use crate::view::{Act, EffectsView, FencingView, ListView, Mark, Recent, ToldView};
 
 /// Of `orders`, of which something was told lately.
 pub fn of_orders() -> ToldView {
@@ -57,4 +58,13 @@ pub fn unread_list() -> ListView {
         failure: Some((FailReason::Permission, "SSCAN of processes was answered by NOPERM".into())),
         has_named: false,
     }
+}
+
+/// Renewed each ten seconds until now; the example is taken at 1000 s.
+pub fn recent() -> Recent {
+    let mark = |s: f64, act, left| Mark { at: Mono::from_secs_f64(s), act, left };
+    let before = [mark(880.0, Act::Held, Some(30.0)), mark(907.0, Act::Ended, Some(3.0))];
+    let renewals = (1..9).map(|n| mark(911.5 + 10.0 * f64::from(n), Act::Renewed, Some(30.0)));
+    let all = before.into_iter().chain([mark(907.0, Act::Held, Some(30.0))]);
+    std::sync::Arc::new(all.chain(renewals).collect())
 }

@@ -2,6 +2,7 @@
 
 use super::{HOSTILE, host};
 use crate::config::SeriesTier;
+use crate::observe::Mono;
 use crate::observe::worker::ProcessState;
 use crate::view::*;
 
@@ -17,6 +18,9 @@ pub fn frozen() -> WorkerView {
             (LivenessSource::Heartbeat, false, Some(33.0)),
             (LivenessSource::List, true, None),
         ],
+        beats: std::sync::Arc::new(
+            (0..40).map(|n| Mono::from_secs_f64(917.0 + f64::from(n))).collect(),
+        ),
         heartbeats: Some(41),
         heartbeat_age_seconds: Some(43.0),
         frozen_after_seconds: Some(10.0),

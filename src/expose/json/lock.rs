@@ -11,6 +11,7 @@ use super::resources::{Effects, Fencing, describe_effects, describe_fencing};
 use super::slow::{SlowCommand, describe_slow};
 use super::worker::Roster;
 use super::{Coverage, not_empty};
+use crate::expose::advice::{self, Found};
 use crate::expose::standing;
 use crate::view::{Aspect, BlindReason, Evidence, LockView, Signal, StoreView};
 
@@ -25,6 +26,7 @@ pub(super) struct Lock<'a> {
     fresh: bool,
     state: &'static str,
     class: Vec<&'static str>,
+    diagnosis: Option<Vec<Found<'a>>>,
     signals: BTreeMap<&'static str, Option<bool>>,
     holders: Vec<Holder<'a>>,
     holders_beyond: u64,
@@ -125,6 +127,7 @@ pub(super) fn describe<'a>(
         fresh,
         state: standing::state(store, lock),
         class: standing::raised(store, lock).map(Signal::as_str).collect(),
+        diagnosis: advice::found(store, lock),
         signals: Signal::ALL
             .iter()
             .map(|s| (s.as_str(), standing::judged(store, lock, *s)))

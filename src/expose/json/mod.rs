@@ -23,14 +23,23 @@ use self::group::{Group, describe_groups};
 use self::lock::{Lock, describe};
 use self::store::{Store, describe_store};
 use self::worker::{Roster, WholeWorker, Worker, describe_whole_worker, describe_worker};
+use crate::expose::advice;
 use crate::expose::standing;
 use crate::view::View;
+
+/// Locks in one answer of `/api/v1/locks` unless asked otherwise.
+pub const LOCKS: usize = 500;
+
+/// Locks in one answer at most.
+pub const MOST_LOCKS: usize = 2000;
 
 /// `/api/v1/locks`.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     generation: u64,
     taken: f64,
+    total: usize,
+    offset: usize,
     locks: Vec<Lock<'a>>,
     groups: Vec<Group<'a>>,
     stores: Vec<Store<'a>>,
@@ -43,6 +52,7 @@ pub struct OneLock<'a> {
     generation: u64,
     taken: f64,
     lock: Lock<'a>,
+    first_steps: Option<&'static advice::Steps>,
 }
 
 /// `/api/v1/workers`.
@@ -71,17 +81,21 @@ struct Coverage {
     detail: Option<String>,
 }
 
-/// The document of all locks.
-pub fn document(view: &View) -> Document<'_> {
+/// The document of locks: `limit` of them, in the order of their names, from `offset` on.
+pub fn document(view: &View, offset: usize, limit: usize) -> Document<'_> {
     let roster = Roster::of(view);
+    let locks = || {
+        let all = view.stores.iter().flat_map(|s| s.locks.iter().map(move |lock| (s, lock)));
+        all.filter(|(_, lock)| standing::is_listed(lock))
+    };
     Document {
         generation: view.generation,
         taken: view.taken_wall,
-        locks: view
-            .stores
-            .iter()
-            .flat_map(|store| store.locks.iter().map(move |lock| (store, lock)))
-            .filter(|(_, lock)| standing::is_listed(lock))
+        total: locks().count(),
+        offset,
+        locks: locks()
+            .skip(offset)
+            .take(limit)
             .map(|(store, lock)| describe(store, lock, &roster))
             .collect(),
         groups: describe_groups(view),
@@ -98,6 +112,7 @@ pub fn one<'a>(view: &'a View, store: &str, lock: &str) -> Option<OneLock<'a>> {
         generation: view.generation,
         taken: view.taken_wall,
         lock: describe(store, lock, &Roster::of(view)),
+        first_steps: advice::first_steps(store, lock),
     })
 }
 

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::config::SeriesTier;
+use crate::observe::Mono;
 use crate::view::*;
 
 /// Mostly ordinary names, so that duplicates happen, and sometimes any text at all.
@@ -129,9 +130,25 @@ fn lock() -> impl Strategy<Value = LockView> {
             contention: Vec::new(),
             missed_pointer: None,
             slow_commands: Vec::new(),
+            recent: n[0].is_some().then(|| recent(&n)),
             transitions: Vec::new(),
         }
     })
+}
+
+/// Marks at any instants, with anything left.
+fn recent(numbers: &[Option<f64>]) -> Recent {
+    let acts = [Act::Held, Act::Renewed, Act::Written, Act::Ended];
+    let at = |n: usize, s: Option<f64>| {
+        Mono::from_secs_f64(s.filter(|s| s.is_finite()).unwrap_or(990.0 + n as f64).clamp(0.0, 2e6))
+    };
+    let all = numbers.iter().enumerate();
+    let mark = |(n, s): (usize, &Option<f64>)| Mark {
+        at: at(n, *s),
+        act: acts[n % 4],
+        left: s.map(|s| s as f32),
+    };
+    std::sync::Arc::new(all.map(mark).collect())
 }
 
 /// Nodes come from the example, with options taken away.

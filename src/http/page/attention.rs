@@ -14,7 +14,7 @@ const COLUMNS: [&str; 8] = [
     "Last beat",
     "Last renewal",
     "Lease left / length",
-    "Before",
+    "Held before",
     "Cannot be judged",
 ];
 
@@ -22,15 +22,14 @@ const COLUMNS: [&str; 8] = [
 pub fn table(out: &mut String, rows: &[&Row<'_>]) {
     facts::table(out, &COLUMNS);
     for row in rows {
-        let class = if row.raised.is_empty() { "" } else { " class=\"flagged\"" };
-        put!(out, "<tr{class}>");
+        facts::begin(out, !row.raised.is_empty());
         facts::cell(out, "Lock", &facts::lock(row));
         facts::cell(out, "What is wrong", &wrong(row));
         facts::cell(out, "Holder", &holder(row));
         facts::cell(out, "Last beat", &facts::beat(row));
         facts::cell(out, "Last renewal", &facts::renewed(row));
         facts::cell(out, "Lease", &facts::lease(row));
-        facts::cell(out, "Before", &facts::previous(row.lock));
+        facts::cell(out, "Held before", &facts::previous(row.lock));
         facts::cell(out, "Cannot be judged", &facts::blind(row.lock));
         out.push_str("</tr>\n");
     }

@@ -42,7 +42,7 @@ fn configured(out: &mut String, clocks: &[ClockView]) {
     }
     facts::table(out, &["Clock", "State", "Offset from true time", "Wrong by at most", "Source"]);
     for clock in clocks {
-        out.push_str("<tr>");
+        facts::begin(out, false);
         let here = if clock.is_local { " <small>this host's</small>" } else { "" };
         facts::cell(out, "Clock", &format!("<b>{}</b>{here}", Broken(&clock.name)));
         facts::cell(out, "State", &format!("<span class=\"prose\">{}</span>", state(clock)));
@@ -92,7 +92,7 @@ fn servers(out: &mut String, nodes: &[(&str, &NodeView, &NodeFactsView)]) {
     }
     facts::table(out, &["Lock server", "Against this host", "Apart by at most", "Its steps"]);
     for (store, node, facts) in nodes.iter().take(NODES) {
-        out.push_str("<tr>");
+        facts::begin(out, false);
         let name = format!("{}/<wbr><b>{}</b>", Broken(store), Broken(&node.addr));
         facts::cell(out, "Lock server", &name);
         facts::cell(out, "Against this host", &offset(facts));

@@ -34,11 +34,16 @@ impl fmt::Display for Escaped<'_> {
 const WORD: usize = 32;
 
 /// Escaped text that may be broken after a separator inside a name (`_-/:.`), where browsers would not or not
-/// everywhere; else only between words.
+/// everywhere; else only between words. What is not plain ASCII is isolated: letters that run from right to left would
+/// turn what stands beside the name around.
 pub struct Broken<'a>(pub &'a str);
 
 impl fmt::Display for Broken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_plain = self.0.is_ascii();
+        if !is_plain {
+            f.write_str("<bdi>")?;
+        }
         let mut start = 0;
         let mut run = 0;
         let mut chars = self.0.char_indices().peekable();
@@ -54,7 +59,8 @@ impl fmt::Display for Broken<'_> {
                 (start, run) = (end, 0);
             }
         }
-        write!(f, "{}", Escaped(self.0.get(start..).unwrap_or_default()))
+        write!(f, "{}", Escaped(self.0.get(start..).unwrap_or_default()))?;
+        if is_plain { Ok(()) } else { f.write_str("</bdi>") }
     }
 }
 
@@ -117,7 +123,9 @@ mod tests {
         }
         let long = "x".repeat(WORD + 1);
         assert_eq!(Broken(&long).to_string(), format!("{}<wbr>x", "x".repeat(WORD)));
-        assert_eq!(Broken(&"ü".repeat(WORD)).to_string(), "ü".repeat(WORD));
+        let umlauts = "ü".repeat(WORD);
+        assert_eq!(Broken(&umlauts).to_string(), format!("<bdi>{umlauts}</bdi>"));
+        assert_eq!(Broken("קוד/1").to_string(), "<bdi>קוד/<wbr>1</bdi>");
     }
 
     #[test]
@@ -128,8 +136,10 @@ mod tests {
     proptest! {
         #[test]
         fn a_broken_text_is_the_same_text(text: String) {
-            let out = Broken(&text).to_string();
-            prop_assert_eq!(out.replace("<wbr>", ""), Escaped(&text).to_string());
+            let out = Broken(&text).to_string().replace("<wbr>", "");
+            let inner = out.strip_prefix("<bdi>").and_then(|o| o.strip_suffix("</bdi>"));
+            prop_assert_eq!(inner.is_none(), text.is_ascii());
+            prop_assert_eq!(inner.unwrap_or(&out), Escaped(&text).to_string());
         }
 
         #[test]

@@ -13,9 +13,10 @@ const NAMED: usize = 5;
 /// A link to the lock's own page.
 fn link(row: &Row<'_>) -> String {
     format!(
-        "<a href=\"/locks/{}/{}\">{}/<wbr><b>{}</b></a>",
+        "<a href=\"/locks/{}/{}{}\">{}/<wbr><b>{}</b></a>",
         segment(&row.store.name),
         segment(&row.lock.name),
+        row.tail,
         Broken(&row.store.name),
         Broken(&row.lock.name),
     )
@@ -122,8 +123,13 @@ pub fn format(lock: &LockView) -> String {
     }
 }
 
-/// What is left of the lease, and its length.
+/// What is left of the lease, and its length, as a text and as a bar.
 pub fn lease(row: &Row<'_>) -> String {
+    format!("{}{}", lease_text(row), bar(row))
+}
+
+/// What is left of the lease, and its length.
+pub fn lease_text(row: &Row<'_>) -> String {
     let left = row.now(row.lock.remaining_seconds).filter(|s| s.is_finite());
     let left = match left {
         Some(s) => Some(when::seconds(s)),
@@ -138,6 +144,23 @@ pub fn lease(row: &Row<'_>) -> String {
             let known = |s: Option<String>| s.unwrap_or_else(|| UNKNOWN.to_owned());
             format!("{} / {}", known(left), known(length))
         }
+    }
+}
+
+/// What is left of the lease as a bar; nothing where that or the length is not known. The text beside it says the same.
+fn bar(row: &Row<'_>) -> String {
+    let is_known = |s: &f64| s.is_finite() && *s >= 0.0;
+    let left = row.now(row.lock.remaining_seconds).filter(is_known).filter(|_| row.is_held());
+    match (left, row.lock.length_seconds.filter(|s| is_known(s) && *s > 0.0)) {
+        (Some(left), Some(length)) => {
+            let (left, most) = (left.min(length), length);
+            let (left, low) = (format!("{left:.1}"), format!("{:.1}", most / 5.0));
+            format!(
+                "<meter min=\"0\" max=\"{most:.1}\" low=\"{low}\" optimum=\"{most:.1}\" value=\"{left}\" \
+                 aria-label=\"Lease left\"></meter>"
+            )
+        }
+        _ => String::new(),
     }
 }
 
@@ -202,17 +225,34 @@ pub fn blind(lock: &LockView) -> String {
     if out.is_empty() { UNKNOWN.to_owned() } else { out }
 }
 
+/// Columns that say what a row is about.
+const NAMES: [&str; 6] = ["Lock", "Group", "Worker", "Signal", "Resource", "Clock"];
+
+/// A row of a table that needs a look, or that does not.
+pub fn begin(out: &mut String, is_flagged: bool) {
+    let class = if is_flagged { " class=\"flagged\"" } else { "" };
+    put!(out, "<tr role=\"row\"{class}>");
+}
+
 /// A table's cell of markup. On a phone one that says nothing is left out.
 pub fn cell(out: &mut String, label: &str, markup: &str) {
     let class = if markup == UNKNOWN { " class=\"none\"" } else { "" };
-    put!(out, "<td data-label=\"{label}\"{class}>{markup}</td>");
+    // What a row is about is its heading. Roles are said: on a phone the boxes are no table any more, the meaning is.
+    if NAMES.contains(&label) {
+        put!(
+            out,
+            "<th scope=\"row\" role=\"rowheader\" data-label=\"{label}\"{class}>{markup}</th>"
+        );
+    } else {
+        put!(out, "<td role=\"cell\" data-label=\"{label}\"{class}>{markup}</td>");
+    }
 }
 
-/// The beginning of a table.
+/// The beginning of a table, which is called as the heading before it.
 pub fn table(out: &mut String, columns: &[&str]) {
-    out.push_str("<table><thead><tr>");
+    out.push_str("<table role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">");
     for column in columns {
-        put!(out, "<th scope=\"col\">{column}</th>");
+        put!(out, "<th scope=\"col\" role=\"columnheader\">{column}</th>");
     }
-    out.push_str("</tr></thead><tbody>\n");
+    out.push_str("</tr></thead><tbody role=\"rowgroup\">\n");
 }

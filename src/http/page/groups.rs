@@ -2,6 +2,7 @@
 //! a hundred at a time.
 
 use super::super::part::Part;
+use super::ask::Ask;
 use super::escape::{Broken, segment};
 use super::frame::{self, UNKNOWN};
 use super::row::Row;
@@ -24,28 +25,27 @@ const COLUMNS: [&str; 7] = [
 ];
 
 /// All groups.
-pub fn section(out: &mut String, stores: &[StoreView]) {
+pub fn section(out: &mut String, stores: &[StoreView], ask: &Ask) {
     if stores.iter().all(|s| s.groups.is_empty()) {
         return;
     }
     out.push_str("<h2>Groups of locks</h2>\n");
     facts::table(out, &COLUMNS);
     for (store, group) in stores.iter().flat_map(|s| s.groups.iter().map(move |g| (s, g))) {
-        row(out, store, group);
+        row(out, store, group, ask);
     }
     out.push_str("</tbody></table>\n");
 }
 
-fn row(out: &mut String, store: &StoreView, group: &GroupView) {
+fn row(out: &mut String, store: &StoreView, group: &GroupView, ask: &Ask) {
     let now = |value: String| if store.fresh { value } else { "not known now".to_owned() };
     let seconds = |s: Option<f64>| match s.filter(|s| store.fresh && s.is_finite()) {
         Some(s) => when::seconds(s),
         None => UNKNOWN.to_owned(),
     };
     let up = signals(group);
-    let class = if store.fresh && up != UNKNOWN { " class=\"flagged\"" } else { "" };
-    put!(out, "<tr{class}>");
-    facts::cell(out, "Group", &link(store, group));
+    facts::begin(out, store.fresh && up != UNKNOWN);
+    facts::cell(out, "Group", &link(store, group, ask));
     let count = |n: u64| if group.is_known() { n.to_string() } else { "not known".to_owned() };
     let mut held = now(count(group.held));
     if group.refused > 0 {
@@ -70,10 +70,11 @@ fn signals(group: &GroupView) -> String {
 }
 
 /// A link to the group's own page.
-fn link(store: &StoreView, group: &GroupView) -> String {
+fn link(store: &StoreView, group: &GroupView, ask: &Ask) -> String {
     format!(
-        "<a href=\"{}\">{}/<wbr><b>{}</b></a>",
+        "<a href=\"{}{}\">{}/<wbr><b>{}</b></a>",
         path(store, group),
+        ask.tail(),
         Broken(&store.name),
         Broken(&group.name)
     )
@@ -98,16 +99,19 @@ pub fn render(
     snapshot: &Rendered,
     (store, group): (&StoreView, &GroupView),
     part: Part,
+    ask: &Ask,
     now: Mono,
 ) -> String {
     let name = format!("{}/{}", store.name, group.name);
     let links = format!(
-        "<a href=\"/\">all locks</a> <a href=\"/api/v1{}\">JSON of this group</a>",
+        "{} <a href=\"/api/v1{}\">JSON of this group</a>",
+        frame::back(ask),
         path(store, group)
     );
-    let mut out = frame::open(snapshot, now, &format!("{name} - dlock_exporter"), &name, &links);
+    let title = format!("{name} - dlock_exporter");
+    let mut out = frame::open(snapshot, now, ask, (&title, &name), &links);
     facts::table(&mut out, &COLUMNS);
-    row(&mut out, store, group);
+    row(&mut out, store, group, ask);
     out.push_str("</tbody></table>\n");
     let members = standing::members(store, &group.name);
     put!(out, "<h2>Its locks <small>{}</small></h2>\n", members.len());
@@ -116,35 +120,38 @@ pub fn render(
         "<p class=\"dim\">Those that need a look, or did lately, come first. A lock that was let go is shown for four polls; \
          what it counted stays with the group.</p>\n"
     );
-    let shown: Vec<Row<'_>> =
-        members.iter().skip(part.offset).take(part.limit).map(|l| Row::new(store, l)).collect();
+    let shown: Vec<Row<'_>> = members
+        .iter()
+        .skip(part.offset)
+        .take(part.limit)
+        .map(|l| Row::new(store, l, ask))
+        .collect();
     if !shown.is_empty() {
         status::table(&mut out, shown.iter());
     }
-    turn(&mut out, &path(store, group), part, members.len());
+    turn(&mut out, ask, part, members.len());
     frame::close(out)
 }
 
 /// Links to the parts before and after.
-fn turn(out: &mut String, path: &str, part: Part, all: usize) {
+fn turn(out: &mut String, ask: &Ask, part: Part, all: usize) {
     let Part { offset, limit } = part;
-    out.push_str("<p>");
+    let to = |offset: usize| ask.here("offset", Some(&offset.to_string()));
+    out.push_str("<nav aria-label=\"Parts\">");
     if offset > 0 {
-        let before = offset.saturating_sub(limit);
-        put!(out, "<a href=\"{path}?offset={before}&amp;limit={limit}\">before</a> ");
+        put!(out, "<a href=\"{}\">before</a> ", to(offset.saturating_sub(limit)));
     }
     let next = offset.saturating_add(limit);
     if limit > 0 && next < all {
-        put!(out, "<a href=\"{path}?offset={next}&amp;limit={limit}\">{} more</a>", all - next);
+        put!(out, "<a href=\"{}\">{} more</a>", to(next), all - next);
     }
-    out.push_str("</p>\n");
+    out.push_str("</nav>\n");
 }
 
 /// The page for a name that no group has.
-pub fn unknown(snapshot: &Rendered, now: Mono) -> String {
-    let title = "No such group - dlock_exporter";
-    let back = "<a href=\"/\">all locks</a>";
-    let mut out = frame::open(snapshot, now, title, "No such group", back);
+pub fn unknown(snapshot: &Rendered, ask: &Ask, now: Mono) -> String {
+    let title = ("No such group - dlock_exporter", "No such group");
+    let mut out = frame::open(snapshot, now, ask, title, &frame::back(ask));
     out.push_str(
         "<p>The config has no group of this name. In a path names are percent-encoded, / too.</p>\n",
     );

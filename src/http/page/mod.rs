@@ -9,6 +9,7 @@ macro_rules! put {
     }};
 }
 
+mod ask;
 mod attention;
 mod clocks;
 mod details;
@@ -34,25 +35,27 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    REFRESH,
 };
 use axum::response::{IntoResponse, Response};
 
+use self::ask::{Ask, REFRESH_SECONDS};
 use super::body::counted;
 use super::part::Part;
 use super::shared::{Shared, busy};
 use crate::clock;
 
 /// Only the style sheet may be loaded, nothing may run, and no other site may frame the page.
-const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("style.css");
 
 /// The status page.
-pub async fn status(State(shared): State<Shared>) -> Response {
+pub async fn status(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Response {
     let snapshot = shared.app.snapshot.load_full();
     let path = shared.app.telemetry_path.clone();
-    answer(&shared, move || {
-        (StatusCode::OK, status::render(&snapshot, path.as_str(), clock::mono()))
+    answer(&shared, Ask::of(query.as_deref()), move |ask| {
+        (StatusCode::OK, status::render(&snapshot, path.as_str(), ask, clock::mono()))
     })
     .await
 }
@@ -61,11 +64,17 @@ pub async fn status(State(shared): State<Shared>) -> Response {
 pub async fn lock(
     State(shared): State<Shared>,
     Path((store, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Response {
     let snapshot = shared.app.snapshot.load_full();
-    answer(&shared, move || match row::find(snapshot.view(), &store, &name) {
-        Some(row) => (StatusCode::OK, lock::render(&snapshot, &row, clock::mono())),
-        None => (StatusCode::NOT_FOUND, lock::unknown(&snapshot, &store, &name, clock::mono())),
+    answer(&shared, Ask::of(query.as_deref()), move |ask| {
+        match row::find(snapshot.view(), &store, &name, ask) {
+            Some(row) => (StatusCode::OK, lock::render(&snapshot, &row, ask, clock::mono())),
+            None => {
+                let page = lock::unknown(&snapshot, (&store, &name), ask, clock::mono());
+                (StatusCode::NOT_FOUND, page)
+            }
+        }
     })
     .await
 }
@@ -81,9 +90,13 @@ pub async fn group(
         return (StatusCode::BAD_REQUEST, "offset and limit are whole numbers.\n").into_response();
     };
     let snapshot = shared.app.snapshot.load_full();
-    answer(&shared, move || match groups::find(snapshot.view(), &store, &name) {
-        Some(found) => (StatusCode::OK, groups::render(&snapshot, found, part, clock::mono())),
-        None => (StatusCode::NOT_FOUND, groups::unknown(&snapshot, clock::mono())),
+    answer(&shared, Ask::of(query.as_deref()), move |ask| {
+        match groups::find(snapshot.view(), &store, &name) {
+            Some(found) => {
+                (StatusCode::OK, groups::render(&snapshot, found, part, ask, clock::mono()))
+            }
+            None => (StatusCode::NOT_FOUND, groups::unknown(&snapshot, ask, clock::mono())),
+        }
     })
     .await
 }
@@ -96,19 +109,23 @@ pub async fn style() -> Response {
 }
 
 /// Makes a page off the event loop.
-async fn answer<F>(shared: &Shared, make: F) -> Response
+async fn answer<F>(shared: &Shared, ask: Ask, make: F) -> Response
 where
-    F: FnOnce() -> (StatusCode, String) + Send + 'static,
+    F: FnOnce(&Ask) -> (StatusCode, String) + Send + 'static,
 {
+    let is_still = ask.is_still;
     let Ok(place) = shared.pages.clone().try_acquire_owned() else {
         return busy("Too many requests at a time.\n");
     };
-    let Ok((status, page)) = tokio::task::spawn_blocking(make).await else {
+    let Ok((status, page)) = tokio::task::spawn_blocking(move || make(&ask)).await else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be made.\n")
             .into_response();
     };
     let mut response = Response::new(counted(page.into(), place));
     *response.status_mut() = status;
+    if !is_still {
+        response.headers_mut().insert(REFRESH, HeaderValue::from(REFRESH_SECONDS));
+    }
     with_headers(response)
 }
 

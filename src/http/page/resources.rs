@@ -81,7 +81,7 @@ fn line(out: &mut String, resource: &str, told: &Told<'_>) {
         "" => "issued, by the counter".to_owned(),
         resource => format!("<b>{}</b>", Broken(resource)),
     };
-    out.push_str("<tr>");
+    facts::begin(out, false);
     facts::cell(out, "Resource", &name);
     facts::cell(out, "Last token", &number(told.token));
     facts::cell(out, "Tokens that went down", &bad(told.regressions));

@@ -1,5 +1,7 @@
-//! The status page: locks that need a look, groups of locks, then the other locks, then workers, stores and clocks.
+//! The status page: locks that need a look, groups of locks, then the other locks, then workers, stores and clocks. It is
+//! shown a part at a time, and a reader can look for a name.
 
+use super::ask::Ask;
 use super::escape::{Broken, Escaped};
 use super::frame::UNKNOWN;
 use super::row::{self, Row};
@@ -7,49 +9,110 @@ use super::{attention, clocks, facts, frame, groups, stores, words, workers};
 use crate::expose::{Rendered, standing};
 use crate::observe::Mono;
 
-/// Locks shown at most in each table; whoever has more looks at the API or in Prometheus.
-const ROWS: usize = 500;
+/// Locks on a page.
+const ROWS: usize = 100;
 
 const COLUMNS: [&str; 7] =
     ["Lock", "State", "Holder", "Liveness", "Lease left / length", "Renewed", "Cannot be judged"];
 
 /// The whole page.
-pub fn render(snapshot: &Rendered, metrics_path: &str, now: Mono) -> String {
+pub fn render(snapshot: &Rendered, metrics_path: &str, ask: &Ask, now: Mono) -> String {
     let view = snapshot.view();
-    let rows = row::all(view);
+    let rows = row::all(view, ask);
     // The locks of a group are on its own page, but for the first that need a look.
+    let listed = || rows.iter().filter(|r| standing::is_listed(r.lock));
+    let wanted = |r: &&Row<'_>| ask.filter.is_empty() || r.has(&ask.filter);
     let (mut flagged, calm): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
-        rows.iter().filter(|r| standing::is_listed(r.lock)).partition(|r| r.needs_a_look());
+        listed().filter(wanted).partition(|r| r.needs_a_look());
     let calm: Vec<&Row<'_>> = calm.into_iter().filter(|r| r.lock.group.is_none()).collect();
     // Signals are in the order of danger, so that comparing the lists puts the worst lock first; those without come last.
     flagged.sort_by(|a, b| {
         a.raised.is_empty().cmp(&b.raised.is_empty()).then_with(|| a.raised.cmp(&b.raised))
     });
 
-    let path = Escaped(metrics_path);
-    let links = format!(
-        "<a href=\"{path}\">metrics</a> JSON: <a href=\"/api/v1/locks\">locks</a> \
-         <a href=\"/api/v1/workers\">workers</a> <a href=\"/api/v1/clocks\">clocks</a>"
+    let mut out = frame::open(
+        snapshot,
+        now,
+        ask,
+        ("dlock_exporter", "dlock_exporter"),
+        &format!(
+            "<a href=\"{}\">metrics</a> JSON: <a href=\"/api/v1/locks\">locks</a> \
+             <a href=\"/api/v1/workers\">workers</a> <a href=\"/api/v1/clocks\">clocks</a>",
+            Escaped(metrics_path)
+        ),
     );
-    let mut out = frame::open(snapshot, now, "dlock_exporter", "dlock_exporter", &links);
     let is_partial = stores::notes(&mut out, &view.stores);
-    if flagged.iter().all(|r| r.raised.is_empty()) {
+    if !listed().any(|r| !r.raised.is_empty()) {
         all_is_calm(&mut out, &rows, is_partial);
     }
-    if !flagged.is_empty() {
-        put!(out, "<h2>Needs a look <small>{}</small></h2>\n", flagged.len());
-        attention::table(&mut out, flagged.get(..ROWS).unwrap_or(&flagged));
-        more(&mut out, flagged.len());
+    let all = flagged.len() + calm.len();
+    if listed().count() > ROWS || !ask.filter.is_empty() {
+        search(&mut out, ask, all);
     }
-    groups::section(&mut out, &view.stores);
+    let pages = all.div_ceil(ROWS).max(1);
+    let page = ask.page.min(pages);
+    let part = |rows: &[&Row<'_>], before: usize| {
+        let from = ((page - 1) * ROWS).saturating_sub(before).min(rows.len());
+        let to = (page * ROWS).saturating_sub(before).min(rows.len());
+        (from, to)
+    };
+    let (from, to) = part(&flagged, 0);
+    if from < to {
+        put!(out, "<h2>Needs a look <small>{}</small></h2>\n", flagged.len());
+        attention::table(&mut out, flagged.get(from..to).unwrap_or_default());
+    }
+    let is_first = page == 1 && ask.filter.is_empty();
+    if is_first {
+        groups::section(&mut out, &view.stores, ask);
+    }
     let has_groups = view.stores.iter().any(|s| !s.groups.is_empty());
     let title = if has_groups { "All locks outside of groups" } else { "All locks" };
     let above = flagged.iter().filter(|r| r.lock.group.is_none()).count();
-    others(&mut out, title, &calm, above);
-    workers::section(&mut out, &view.workers);
-    stores::list(&mut out, &view.stores);
-    clocks::section(&mut out, view);
+    let (from, to) = part(&calm, flagged.len());
+    let shown = calm.get(from..to).unwrap_or_default();
+    others(&mut out, title, shown, calm.len(), above);
+    turn(&mut out, ask, page, pages);
+    if is_first {
+        workers::section(&mut out, &view.workers);
+        stores::list(&mut out, &view.stores);
+        clocks::section(&mut out, view);
+    }
     frame::close(out)
+}
+
+/// A field for a name to look for.
+fn search(out: &mut String, ask: &Ask, found: usize) {
+    let text = Escaped(ask.filter_text());
+    put!(
+        out,
+        "<form method=\"get\" action=\"/\"><label for=\"q\">Lock, key or holder has</label> \
+         <input id=\"q\" name=\"q\" type=\"text\" value=\"{text}\" maxlength=\"300\"> \
+         <button type=\"submit\">Look for it</button>"
+    );
+    if ask.is_still {
+        out.push_str("<input type=\"hidden\" name=\"refresh\" value=\"off\">");
+    }
+    if !ask.filter.is_empty() {
+        let locks = words::count(found as u64, "lock has it.", "locks have it.");
+        put!(out, " {locks} <a href=\"/{}\">Show all</a>", ask.tail());
+    }
+    out.push_str("</form>\n");
+}
+
+/// Links to the parts before and after.
+fn turn(out: &mut String, ask: &Ask, page: usize, pages: usize) {
+    if pages < 2 {
+        return;
+    }
+    let to = |page: usize| ask.here("page", Some(&page.to_string()));
+    put!(out, "<nav aria-label=\"Parts of the list\">Page {page} of {pages} ");
+    if page > 1 {
+        put!(out, "<a href=\"{}\">first</a> <a href=\"{}\">before</a> ", to(1), to(page - 1));
+    }
+    if page < pages {
+        put!(out, "<a href=\"{}\">next</a> <a href=\"{}\">last</a>", to(page + 1), to(pages));
+    }
+    out.push_str("</nav>\n");
 }
 
 /// Nothing is wrong only as far as it is known: what was not read lately is not calm.
@@ -76,22 +139,20 @@ fn all_is_calm(out: &mut String, locks: &[Row<'_>], is_partial: bool) {
     }
 }
 
-fn others(out: &mut String, title: &str, locks: &[&Row<'_>], above: usize) {
-    if locks.is_empty() && above == 0 {
+fn others(out: &mut String, title: &str, shown: &[&Row<'_>], all: usize, above: usize) {
+    if all == 0 && above == 0 {
         return;
     }
-    put!(out, "<h2>{title} <small>{}", locks.len() + above);
-    match (above, locks.len()) {
+    put!(out, "<h2>{title} <small>{}", all + above);
+    match (above, all) {
         (0, _) => {}
-        (_, 0) => put!(out, ", all of them above"),
+        (_, 0) => out.push_str(", all of them above"),
         (n, _) => put!(out, ", {n} of them above and not repeated here"),
     }
     out.push_str("</small></h2>\n");
-    if locks.is_empty() {
-        return;
+    if !shown.is_empty() {
+        table(out, shown.iter().copied());
     }
-    table(out, locks.iter().copied().take(ROWS));
-    more(out, locks.len());
 }
 
 /// The table of these locks.
@@ -104,7 +165,7 @@ pub fn table<'a, 'b: 'a>(out: &mut String, rows: impl Iterator<Item = &'a Row<'b
 }
 
 fn other(out: &mut String, row: &Row<'_>) {
-    out.push_str("<tr>");
+    facts::begin(out, false);
     facts::cell(out, "Lock", &facts::lock(row));
     facts::cell(out, "State", &state(row));
     facts::cell(out, "Holder", &facts::holders(row));
@@ -126,13 +187,4 @@ fn state(row: &Row<'_>) -> String {
         put!(out, "<div class=\"prose\">{note}</div>");
     }
     out
-}
-
-fn more(out: &mut String, rows: usize) {
-    if let Some(more) = rows.checked_sub(ROWS).filter(|n| *n > 0) {
-        put!(
-            out,
-            "<p>{more} more are not shown; <a href=\"/api/v1/locks\">the JSON document</a> has them all.</p>\n"
-        );
-    }
 }

@@ -56,7 +56,7 @@ fn row(out: &mut String, worker: &WorkerView) {
     let known = |markup: Option<String>| {
         markup.filter(|m| !m.is_empty()).unwrap_or_else(|| UNKNOWN.to_owned())
     };
-    out.push_str("<tr>");
+    facts::begin(out, false);
     facts::cell(out, "Worker", &format!("<b>{}</b>", Broken(&worker.name)));
     facts::cell(out, "Process", &known(Some(now(worker))));
     facts::cell(out, "Worst stall", &known(host.map(stalls::worst)));

@@ -1,8 +1,8 @@
 //! The API.
 
-use super::support::{Setup, get, words_of};
+use super::support::{Setup, get, get_with, words_of};
 use crate::expose::example::lock_named;
-use crate::view::{Aspect, BlindReason, HolderView, Mode};
+use crate::view::{Aspect, BlindReason, HolderView, LockView, Mode};
 
 #[tokio::test]
 async fn the_api_has_what_is_known_and_null_for_the_rest() {
@@ -199,4 +199,49 @@ async fn a_lock_that_is_not_there_is_404_in_json() {
         );
         assert!(answer.json()["error"].is_string());
     }
+}
+
+#[tokio::test]
+async fn the_document_of_locks_is_bounded_and_can_be_had_in_parts() {
+    let mut setup = Setup::example();
+    let orders = lock_named(&mut setup.view, "orders").clone();
+    let named = |n| LockView { name: format!("job-{n:04}").into(), ..orders.clone() };
+    setup.view.stores[0].locks = (0..2600).map(named).collect();
+    setup.view.stores.truncate(1);
+    let server = setup.start().await;
+    let ask = async |query: &str| server.ask(&get(&format!("/api/v1/locks{query}"))).await.json();
+    let locks = |all: &serde_json::Value| all["locks"].as_array().unwrap().len();
+    let all = ask("").await;
+    assert_eq!((locks(&all), &all["total"], &all["offset"]), (500, &2600.into(), &0.into()));
+    let part = ask("?offset=2590&limit=7").await;
+    assert_eq!((locks(&part), &part["locks"][0]["lock"]), (7, &"job-2590".into()));
+    assert_eq!(locks(&ask("?limit=99999").await), 2000, "at most");
+    assert_eq!(locks(&ask("?offset=2600").await), 0);
+    assert_eq!(server.ask(&get("/api/v1/locks?limit=many")).await.status, 400);
+}
+
+#[tokio::test]
+async fn whoever_has_the_document_of_this_snapshot_is_told_so() {
+    let server = Setup::example().start().await;
+    for path in [
+        "/api/v1/locks",
+        "/api/v1/locks/main/orders",
+        "/api/v1/groups/main/job-%2A",
+        "/api/v1/workers",
+        "/api/v1/clocks",
+    ] {
+        let first = server.ask(&get(path)).await;
+        let tag = first.header("etag");
+        assert!(first.status == 200 && tag.starts_with("\"7-"), "{path}: {tag}");
+        let with = |tag: &str| get_with(path, &format!("If-None-Match: {tag}"));
+        let again = server.ask(&with(&tag)).await;
+        assert_eq!((again.status, again.header("etag"), again.body.len()), (304, tag.clone(), 0));
+        assert_eq!(server.ask(&with("\"6-0\"")).await.status, 200, "{path}");
+    }
+    let next = Setup::example();
+    let mut view = next.view;
+    view.generation = 8;
+    server.snapshot.store(std::sync::Arc::new(crate::expose::Rendered::new(view.into(), next.own)));
+    let tag = server.ask(&get("/api/v1/locks")).await.header("etag");
+    assert!(tag.starts_with("\"8-"), "{tag}");
 }

@@ -67,7 +67,7 @@ async fn the_pages_show_a_group_and_lead_to_all_its_locks() {
     let page = server.ask(&get(&format!("/groups/{JOBS}"))).await.text();
     only_our_tags(&page);
     assert_eq!(page.matches("href=\"/locks/main/job").count(), 100);
-    assert!(page.contains("150 more") && page.contains("offset=100&amp;limit=100"), "{page}");
+    assert!(page.contains("150 more") && page.contains("href=\"?offset=100\""), "{page}");
     assert!(page.find("job-<wbr>0249") < page.find("job-<wbr>0248"), "the worst first");
     let last = server.ask(&get(&format!("/groups/{JOBS}?offset=200&limit=100"))).await.text();
     assert!(last.contains("before") && !last.contains("more</a>"), "{last}");

@@ -18,7 +18,8 @@ async fn it_has_everything_that_is_known() {
     }
     let page = answer.text();
     only_our_tags(&page);
-    assert!(page.contains("http-equiv=\"refresh\"") && !page.contains("src="));
+    assert_eq!(answer.header("refresh"), "10");
+    assert!(!page.contains("src="));
     let text = words_of(&page);
     for part in [
         "main/orders",
@@ -46,7 +47,7 @@ async fn it_has_everything_that_is_known() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert_eq!(links(&page, "/api/v1/locks/"), ["main/orders"]);
+    assert_eq!(links(&page, "/api/v1/locks/"), ["main/orders"; 2], "above, and to be saved");
 }
 
 #[tokio::test]
@@ -256,4 +257,70 @@ async fn what_cannot_be_judged_is_said_once_and_points_to_what_would_help() {
     }
     assert!(!text.contains("hold: "), "{text}");
     assert!(page.contains("<div class=\"dim\">token: may be"), "no fault: {page}");
+}
+
+#[tokio::test]
+async fn it_begins_with_what_is_wrong_and_the_first_steps_which_are_those_of_the_api() {
+    let server = Setup::example().start().await;
+    let page = server.ask(&get("/locks/main/orders")).await.text();
+    let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} in {page}"));
+    assert!(
+        at("class=\"glance\"") < at("What to do first")
+            && at("What to do first") < at("<h2>Signals")
+    );
+    let one = server.ask(&get("/api/v1/locks/main/orders")).await.json();
+    assert_eq!(one["lock"]["diagnosis"][0]["class"], "renewal_after_lost_liveness");
+    assert_eq!(one["lock"]["diagnosis"][1]["class"], "stale_holder");
+    let text = words_of(&page);
+    for part in ["record", "check", "do_not"] {
+        let steps = one["first_steps"][part].as_array().unwrap();
+        assert!(!steps.is_empty());
+        for step in steps {
+            assert!(
+                text.contains(&step.as_str().unwrap().replace('\'', "&#39;")),
+                "{step} in {text}"
+            );
+        }
+    }
+    // Where nothing is up there is nothing to do.
+    let calm = server.ask(&get("/locks/main/nightly")).await.text();
+    assert!(calm.contains("no signal is up") && !calm.contains("What to do first"), "{calm}");
+    let one = server.ask(&get("/api/v1/locks/main/nightly")).await.json();
+    assert!(
+        one["first_steps"].is_null() && one["lock"]["diagnosis"] == serde_json::json!([]),
+        "{one}"
+    );
+    let unread = server.ask(&get("/api/v1/locks/main/unread")).await.json();
+    assert!(unread["lock"]["diagnosis"].is_null() && unread["first_steps"].is_null(), "{unread}");
+}
+
+#[tokio::test]
+async fn the_last_minutes_are_drawn_and_said() {
+    let server = Setup::example().start().await;
+    let page = server.ask(&get("/locks/main/orders")).await.text();
+    let lane = |id: &str| {
+        let (_, rest) = page.split_once(&format!("<title id=\"{id}-t\">")).unwrap();
+        rest.split_once("</svg>").unwrap().0.to_owned()
+    };
+    // Ten bands: one owner, the next, and its eight renewals; the first lease is let go before its end.
+    let lease = lane("lease");
+    assert_eq!(lease.matches("class=\"lease\"").count(), 10, "{lease}");
+    assert!(lease.contains("d=\"M0.0 72L0.0 0.0L135.0 64.8L135.0 72Z\""), "{lease}");
+    assert!(lease.contains("class=\"lost\" x=\"435.0\""), "33 of 120 s: {lease}");
+    let writes = lane("writes");
+    assert_eq!(
+        (writes.matches("tick").count(), writes.matches("turn").count()),
+        (8, 3),
+        "{writes}"
+    );
+    assert!(writes.contains("8 renewals seen, the last 8.5 s ago"), "{writes}");
+    let beats = lane("beats0");
+    assert_eq!(beats.matches("class=\"tick\"").count(), 40, "{beats}");
+    assert!(beats.contains("40 beats seen, the last 44 s ago"), "{beats}");
+    let table = page.split_once("<details>").unwrap().1.split_once("</details>").unwrap().0;
+    assert_eq!(table.matches("<tr").count(), 12, "as many rows as marks, and the head");
+    // Of a lock that was not read lately nothing is drawn up to now, and no holder's loss.
+    let unread = server.ask(&get("/locks/main/unread")).await.text();
+    assert_eq!(unread.matches("class=\"lease\"").count(), 9, "{unread}");
+    assert!(!unread.contains("class=\"lost\"") && !unread.contains("beats0"), "{unread}");
 }

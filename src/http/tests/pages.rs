@@ -2,7 +2,7 @@
 
 use super::support::{Setup, get, links, only_our_tags};
 use crate::expose::example::{HOSTILE, lock_named};
-use crate::view::{LockView, Signal};
+use crate::view::{LockView, Signal, ToldView};
 
 #[tokio::test]
 async fn the_page_cannot_be_broken_out_of() {
@@ -43,8 +43,64 @@ async fn the_page_is_bounded_and_says_what_it_left_out() {
         (0..1203).map(|n| LockView { name: format!("job-{n}").into(), ..calm.clone() }).collect();
     setup.view.stores.truncate(1);
     let text = setup.start().await.ask(&get("/")).await.text();
-    assert_eq!(text.matches("href=\"/locks/").count(), 500, "rows");
-    assert!(text.contains("703 more are not shown") && text.contains("No signal is up"));
+    assert_eq!(text.matches("href=\"/locks/").count(), 100, "rows");
+    assert!(text.contains("Page 1 of 13") && text.contains("No signal is up"), "{text}");
+}
+
+#[tokio::test]
+async fn each_lock_is_on_one_part_of_the_page_and_can_be_looked_for() {
+    let mut setup = Setup::example();
+    let orders = lock_named(&mut setup.view, "orders").clone();
+    let calm = LockView { signals: Vec::new(), told: ToldView::default(), ..orders.clone() };
+    setup.view.stores[0].locks = (0..250)
+        .map(|n| {
+            let lock = if n % 2 == 0 { calm.clone() } else { orders.clone() };
+            LockView { name: format!("job-{n}").into(), key: format!("lock:{n}").into(), ..lock }
+        })
+        .collect();
+    setup.view.stores.truncate(1);
+    let server = setup.start().await;
+    let mut seen = std::collections::BTreeSet::new();
+    for (page, rows) in [(1, 100), (2, 100), (3, 50)] {
+        let text = server.ask(&get(&format!("/?page={page}"))).await.text();
+        only_our_tags(&text);
+        let found = links(&text, "/locks/");
+        assert_eq!(found.len(), rows, "part {page}");
+        seen.extend(found.into_iter().map(str::to_owned));
+        assert!(text.contains(&format!("Page {page} of 3")), "{text}");
+        assert_eq!(text.contains("<h2>Stores"), page == 1, "the rest is on the first part");
+        assert_eq!(text.contains("Needs a look"), page < 3, "those come first");
+    }
+    assert_eq!(seen.len(), 250);
+    let beyond = server.ask(&get("/?page=99")).await.text();
+    assert!(beyond.contains("Page 3 of 3") && !beyond.contains(">next<"), "{beyond}");
+
+    let text = server.ask(&get("/?q=JOB-24&refresh=off")).await.text();
+    assert_eq!(links(&text, "/locks/").len(), 11, "job-24 and job-240 to job-249");
+    assert!(text.contains("value=\"JOB-24\"") && text.contains("11 locks have it."), "{text}");
+    assert!(links(&text, "/locks/main/").contains(&"job-24?refresh=off"), "it stays as it is");
+    let none = server.ask(&get("/?q=%22%3E%3Cscript%3E")).await.text();
+    only_our_tags(&none);
+    assert!(none.contains("0 locks have it.") && links(&none, "/locks/").is_empty(), "{none}");
+}
+
+#[tokio::test]
+async fn a_reader_can_stop_the_page_and_it_stays_stopped() {
+    let server = Setup::example().start().await;
+    for path in ["/", "/locks/main/orders", "/groups/main/job-%2A", "/locks/main/nothing"] {
+        let page = server.ask(&get(path)).await;
+        assert_eq!(page.header("refresh"), "10", "{path}");
+        assert!(page.text().contains("<a href=\"?refresh=off\">Stop that</a>"), "{path}");
+        let page = server.ask(&get(&format!("{path}?refresh=off"))).await;
+        assert_eq!(page.header("refresh"), "", "{path}");
+        let text = page.text();
+        assert!(text.contains("This page stands still"), "{path}");
+        let kept = ["/locks/", "/groups/"].iter().flat_map(|p| links(&text, p));
+        assert!(kept.clone().all(|l| l.ends_with("?refresh=off")), "{path}");
+        if path != "/" {
+            assert!(text.contains("href=\"/?refresh=off\""), "{path}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -14,9 +14,15 @@ async fn page(setup: Setup, path: &str) -> String {
 fn rows(page: &str) -> Vec<String> {
     let (_, section) = page.split_once("Fencing and side effects").unwrap();
     let (table, _) = section.split_once("</table>").unwrap();
-    let rows = table.split("<tr>").skip(2);
-    rows.map(|r| words_of(r).split('\n').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" "))
-        .collect()
+    let rows = table.split("<tr role=\"row\"").skip(2);
+    rows.map(|r| {
+        words_of(&format!("<tr{r}"))
+            .split('\n')
+            .filter(|w| !w.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    })
+    .collect()
 }
 
 #[tokio::test]
@@ -60,7 +66,7 @@ async fn what_fell_or_was_repeated_lately_is_shown_first_and_not_as_an_alarm() {
     let (_, rest) = text.split_once("Needs a look <small>1</small>").unwrap();
     let (first, others) = rest.split_once("</table>").unwrap();
     assert!(
-        first.contains("<tr><td data-label=\"Lock\">") && !first.contains("flagged"),
+        first.contains("<tr role=\"row\"><th scope=\"row\"") && !first.contains("flagged"),
         "{first}"
     );
     let words = words_of(first);

@@ -24,6 +24,9 @@ const SECTIONS: [&str; 9] = [
     "keyspace",
 ];
 
+const SENTINEL: &str = "this is a sentinel; set `topology: sentinel` and `sentinel.master` of the store, or give the address of \
+    the server it watches";
+
 /// Reads facts over one connection.
 pub struct FactsReader {
     node: NodeRef,
@@ -66,8 +69,7 @@ impl FactsReader {
         let mut facts = self.read(conn, abilities).await?;
         abilities.serve(facts.run_id.as_deref());
         if facts.role == Role::Sentinel {
-            let detail = "this is a sentinel; set `topology: sentinel` and `sentinel.master` of the store, or give the address of the server it watches";
-            return Err(Failure::new(FailReason::Protocol, detail));
+            return Err(Failure::new(FailReason::Protocol, SENTINEL));
         }
         self.explore(conn, abilities, &facts).await?;
         if facts.role == Role::Unknown {
@@ -100,6 +102,10 @@ impl FactsReader {
         conn: &mut Conn,
         abilities: &mut Abilities,
     ) -> Result<NodeFacts, Failure> {
+        // It has no TIME: its refusal would say something else.
+        if self.hello.mode == "sentinel" {
+            return Err(Failure::new(FailReason::Protocol, SENTINEL));
+        }
         let (mut span, mut replies) = self.ask(conn, abilities).await?;
         if self.sections && !self.is_plain && is_odd(conn, replies) {
             self.is_plain = true;

@@ -14,12 +14,14 @@ use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::dial::dial;
 use super::failure::{Failure, first_word, is_full, is_noperm, is_unknown};
-use crate::config::{Password, RedisAddr, Store};
+use crate::config::{Password, RedisAddr, Store, Topology};
 use crate::observe::node::FailReason;
 use crate::secret::Secret;
 
 /// The name that `CLIENT LIST` shows for us.
 pub(super) const CLIENT_NAME: &[u8] = b"dlock_exporter";
+/// Where sentinels listen if nobody says otherwise.
+const SENTINELS_PORT: u16 = 26_379;
 /// Largest password file; a larger one is something else.
 const MAX_PASSWORD: u64 = 64 << 10;
 
@@ -57,7 +59,7 @@ pub async fn connect(
 ) -> Result<(Conn, Hello), Failure> {
     let limit = store.connect_timeout;
     match timeout(limit, establish(store, addr, abilities)).await {
-        Ok(done) => done,
+        Ok(done) => done.map_err(|failure| at_sentinels_port(failure, store, addr)),
         // A plain Redis waits for the end of a line in what TLS sends it.
         Err(_) if store.url.tls => {
             let what = "connecting (does the server speak TLS on this port?)";
@@ -92,6 +94,18 @@ async fn establish(
     }
     conn.set_limit(store.response_timeout);
     Ok((conn, Hello { db: store.url.db, ..hello.unwrap_or_default() }))
+}
+
+/// A sentinel has users of its own, and what refuses ours may be one.
+fn at_sentinels_port(mut failure: Failure, store: &Store, addr: &RedisAddr) -> Failure {
+    let is_usual = matches!(addr, RedisAddr::Tcp { port: SENTINELS_PORT, .. });
+    let is_known = matches!(store.topology, Topology::Sentinel(_));
+    if failure.reason == FailReason::Auth && is_usual && !is_known {
+        failure.detail.push_str(
+            "; if this is a sentinel, set `topology: sentinel`, and its own user under `sentinel`",
+        );
+    }
+    failure
 }
 
 /// A server that closes the connection at our first word may have expected TLS.
