@@ -111,7 +111,9 @@ fn an_incident_of_a_stale_holder_is_kept_and_tokens_are_told_only_if_wanted() {
     assert_eq!(document["lock"]["key"], "lock:orders");
     assert_eq!(document["lock"]["holders"][0]["liveness"], "dead");
     assert!(document["lock"]["lease"]["expiry_timestamp"].is_number(), "{document}");
-    assert_eq!(document["workers"][0]["process_state"], "gone");
+    // A process that has ended is a zombie until somebody asks how.
+    let state = document["workers"][0]["process_state"].as_str();
+    assert!(matches!(state, Some("gone" | "zombie")), "{document}");
     assert_eq!(document["servers"][0]["run_id"].as_str().map(str::len), Some(40));
     assert!(document["server_clocks"][0]["offset_seconds"].is_number());
     let release = &document["lock"]["release_safe"];
@@ -149,8 +151,13 @@ fn an_incident_of_a_stale_holder_is_kept_and_tokens_are_told_only_if_wanted() {
 
     assert!(exporter.stop().success());
     let again = Exporter::start(&config(&server, &at(dir.path(), "")));
-    assert_eq!(incident(&again, "orders", "holder_stale")["id"], found["id"]);
-    assert_eq!(again.get(&path).body, kept.body, "byte for byte");
+    let (body, _) = wait_until("the incident is listed again", SOON, || {
+        let listed = json(&again.get("/api/v1/incidents?limit=1000"));
+        let mut all = listed["incidents"].as_array().expect("a list").iter();
+        let is_there = all.any(|i| *i == found);
+        is_there.then(|| again.get(&path).body)
+    });
+    assert_eq!(body, kept.body, "byte for byte");
 }
 
 #[test]

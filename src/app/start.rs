@@ -29,6 +29,8 @@ const ERRANDS: usize = 4096;
 const NICE: i32 = 5;
 /// How long answers under way may take after the signal to stop.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How much longer documents of evidence may take to be written. A disk that hangs must not keep the exporter from ending.
+const WRITTEN: Duration = Duration::from_millis(500);
 /// How long pollers may take to stop.
 const STOP: Duration = Duration::from_secs(2);
 
@@ -130,7 +132,7 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
         }
     }
     // The state's thread ends with the one that reloads, and nothing more is recorded then.
-    if !recorded.wait(STOP) {
+    if !recorded.wait(WRITTEN) {
         tracing::warn!("evidence is still being written; what is not finished is lost");
     }
     tracing::info!("stopped");

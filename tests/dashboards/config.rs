@@ -13,9 +13,11 @@ pub fn of_the_exporter(
     dir: &TempDir,
 ) -> String {
     let quorum = quorum.each_ref().map(RedisServer::url);
+    let evidence = dir.path().display();
     let holder = "holder: '^(?P<worker>[^:]+)'";
     format!(
         "poll_interval: 200ms
+evidence: {{ dir: '{evidence}' }}
 stall_poll: 100ms
 retain: 10m
 stores:
