@@ -154,8 +154,8 @@ fn through(descriptor: u32, age: u64) -> Client {
 type Through<'a> = (&'a [i32], u32, &'a [i32]);
 
 /// A look that shows these connections through the socket.
-fn looked_through(seconds: f64, links: &[Through]) -> SocketsRead {
-    let link = |(servers, number, pids): &Through| UnixLink {
+fn looked_through(seconds: f64, links: &[Through<'_>]) -> SocketsRead {
+    let link = |(servers, number, pids): &Through<'_>| UnixLink {
         server: servers.iter().map(|pid| (*pid, *number)).collect(),
         pids: pids.iter().copied().collect(),
     };
@@ -177,7 +177,7 @@ fn origins_through(list: &ClientsRead, sockets: &SocketsRead) -> Vec<Origin> {
 
 #[test]
 fn clients_through_a_socket_are_told_by_the_descriptor() {
-    let all: &[Through] = &[
+    let all: &[Through<'_>] = &[
         // The server's child has what was connected when it began.
         (&[9, 10], 8, &[1]),
         (&[9, 10], 11, &[20]),
@@ -224,7 +224,7 @@ fn where_the_servers_descriptors_may_not_be_read() {
     let none = looked_through(99.0, &[(&[], 0, &[1]), (&[], 0, &[])]);
     assert_eq!(origins_through(&list, &none), [Origin::Hidden, Origin::Hidden]);
     // One of them may be seen, and nothing says which it is; or one is not among those that are seen.
-    let seen: [&[Through]; 2] = [&[(&[], 0, &[1]), (&[], 0, &[20])], &[(&[], 0, &[1])]];
+    let seen: [&[Through<'_>]; 2] = [&[(&[], 0, &[1]), (&[], 0, &[20])], &[(&[], 0, &[1])]];
     for links in seen {
         let some = looked_through(99.0, links);
         assert_eq!(origins_through(&list, &some), [Origin::Unknown, Origin::Unknown]);
