@@ -60,6 +60,13 @@ fn clients(document: &Value) -> Vec<Value> {
     document["clients"].as_array().cloned().unwrap_or_default()
 }
 
+/// What the check of that name in `release_safe` found.
+fn no_other_renewer(document: &Value) -> Option<Value> {
+    let checks = document["release_safe"]["reasons"].as_array()?;
+    let check = checks.iter().find(|c| c["check"] == "no_other_renewer")?;
+    Some(check["passed"].clone())
+}
+
 /// Waits until such a client is shown, and gives it.
 fn client(exporter: &Exporter, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
     let (found, _) =
@@ -144,7 +151,14 @@ fn clients_through_a_unix_socket() {
     let renewer = renewer.unwrap_or_else(|| panic!("{told}"));
     assert_ne!(renewer["pid"], separated.pid(), "{told}");
     client(&exporter, "the renewer's connection", |c| c["pid"] == renewer["pid"]);
-    separated.stop();
+    // It lives on when its worker has ended, and as long as it does nobody should take the lock away by hand.
+    separated.kill();
+    wait_until("the renewer to stand in the way", SOON, || {
+        let told = document(&exporter);
+        let is_dead = told["holders"][0]["liveness"] == "dead";
+        (is_dead && no_other_renewer(&told) == Some(Value::Bool(false))).then_some(())
+    });
+    drop(separated);
 
     // Over TCP the exporter reaches the same server, and tells those on the socket apart as well.
     drop(exporter);

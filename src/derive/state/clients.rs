@@ -50,6 +50,8 @@ impl State {
             match (own, last) {
                 (Some(own), Some((tenure, mark))) => {
                     lock.renewers.weigh(tenure, &own, mark, *span, list, node.has_churn);
+                    let started = |pid| Some(sockets?.processes.get(&pid)?.start_ticks);
+                    lock.renewers.remember(started);
                 }
                 _ => lock.renewers.forget(),
             }
