@@ -33,6 +33,23 @@ async fn incidents_are_listed_and_read_by_their_id() {
     }
     let second = server.ask(&get("/api/v1/incidents?offset=1&limit=1")).await.json();
     assert_eq!(second["incidents"], serde_json::json!([all["incidents"][1]]));
+    let mut of_locks = 0;
+    for lock in ["orders", "%6frders", "nightly", "nothing", ""] {
+        let path = format!("/api/v1/incidents?lock={lock}&store=main");
+        let some = server.ask(&get(&path)).await.json();
+        let name = lock.replace("%6f", "o");
+        let expected = all["incidents"].as_array().unwrap().iter();
+        let expected: Vec<_> = expected.filter(|i| i["lock"] == *name).collect();
+        assert_eq!(some["incidents"], serde_json::json!(expected), "{path}");
+        assert_eq!(
+            (&some["total"], &some["incidents_kept"]),
+            (&expected.len().into(), &count.into())
+        );
+        of_locks += expected.len();
+    }
+    assert!(of_locks > 0);
+    let other = server.ask(&get("/api/v1/incidents?store=nothing")).await.json();
+    assert_eq!((&other["total"], &other["incidents"]), (&0.into(), &serde_json::json!([])));
     assert_eq!(server.ask(&get("/api/v1/incidents?limit=x")).await.status, 400);
     for wrong in
         ["x", "..", "%2e%2e%2fetc%2fpasswd", "..%2f..", &ids[0].replace('-', "%2d%00"), "%ff"]
