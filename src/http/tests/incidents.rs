@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::api::examples;
 use super::support::{Setup, get};
 use crate::evidence::{Incidents, Recorder};
 use crate::expose::SelfFacts;
@@ -75,4 +76,31 @@ async fn evidence_of_now_is_there_before_anything_rose() {
     assert_eq!((none.status, none.json()["error"].is_string()), (404, true));
     let empty = server.ask(&get("/api/v1/incidents")).await.json();
     assert_eq!((&empty["incidents_kept"], &empty["keep"]), (&0.into(), &50.into()));
+}
+
+#[tokio::test]
+async fn the_examples_of_the_documents_are_what_is_answered() {
+    let server = Setup { incidents: recorded(), ..Setup::example() }.start().await;
+    let examples = examples("Evidence and incidents");
+    let [incident, evidence] = examples.as_slice() else { panic!("{examples:?}") };
+    let all = server.ask(&get("/api/v1/incidents?store=main&lock=orders")).await.json();
+    // Digits that no other incident has end the id, and a version's length is in the size.
+    let known = |incident: &serde_json::Value| {
+        let mut incident = incident.clone();
+        let id = incident["id"].as_str().unwrap().to_owned();
+        let size = incident["bytes"].take();
+        assert!(size.as_u64().is_some_and(|n| n > 1000), "{size}");
+        incident["id"] = id[..id.len() - 8].into();
+        incident
+    };
+    let found: Vec<_> = all["incidents"].as_array().unwrap().iter().map(known).collect();
+    assert!(found.contains(&known(incident)), "{all:#}");
+    let answer = server.ask(&get("/api/v1/locks/main/orders/evidence")).await.json();
+    for (field, shown) in evidence.as_object().unwrap() {
+        let mut answer = answer[field].clone();
+        if let (Some(shown), Some(answer)) = (shown.as_array(), answer.as_array_mut()) {
+            answer.truncate(shown.len());
+        }
+        assert_eq!(answer, *shown, "{field}: {answer:#}");
+    }
 }

@@ -50,7 +50,7 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, ask: &Ask, now: Mono) -> Strin
         group(row),
         segment(store),
         segment(lock),
-        evidence(row)
+        evidence(row, " ")
     );
     let title = format!("{name} - dlock_exporter");
     let mut out = frame::open(snapshot, now, ask, (&title, &name), &json);
@@ -67,10 +67,10 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, ask: &Ask, now: Mono) -> Strin
 }
 
 /// Links to what should be kept of it: all of now, and what was recorded when signals rose.
-fn evidence(row: &Row<'_>) -> String {
+fn evidence(row: &Row<'_>, between: &str) -> String {
     let (store, lock) = (segment(&row.store.name), segment(&row.lock.name));
     format!(
-        "<a href=\"/api/v1/locks/{store}/{lock}/evidence\">evidence of now</a> \
+        "<a href=\"/api/v1/locks/{store}/{lock}/evidence\">evidence of now</a>{between}\
          <a href=\"/api/v1/incidents?store={store}&amp;lock={lock}\">its recorded incidents</a>"
     )
 }

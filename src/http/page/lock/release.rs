@@ -2,7 +2,7 @@
 //! out, and what was found in order.
 
 use super::super::escape::Broken;
-use super::super::when;
+use super::super::{when, words};
 use super::Subject;
 use crate::view::{Check, release};
 
@@ -51,7 +51,8 @@ fn list(out: &mut String, title: &str, checks: &[Check], passed: Option<bool>) {
     }
     put!(out, "<h3>{title}</h3><ul>");
     for check in found {
-        put!(out, "<li>{}</li>", Broken(&check.found));
+        let (found, what) = (Broken(&check.found), words::plain(check.what));
+        put!(out, "<li>{found} <small>({what})</small></li>");
     }
     out.push_str("</ul>\n");
 }

@@ -22,7 +22,7 @@ pub fn section(out: &mut String, subject: &Subject<'_>) {
         }
     }
     list(out, "Record", "ul", steps.record);
-    put!(out, "<p>To save: {}</p>\n", super::evidence(row));
+    put!(out, "<p>To save: {}</p>\n", super::evidence(row, ", "));
     list(out, "Check", "ol", steps.check);
     list(out, "Do not", "ul", steps.do_not);
     out.push_str("</section>\n");
