@@ -96,7 +96,7 @@ async fn it_says_who_is_connected_and_who_renews() {
 async fn many_connections_are_folded_away() {
     let mut setup = Setup::example();
     let list = (0..20).map(|pid| ClientView::example(pid, "x", "y")).collect();
-    let clients = ClientsView { age_seconds: 1.0, list, beyond: 0 };
+    let clients = ClientsView { age_seconds: 1.0, list, ..ClientsView::default() };
     lock_named(&mut setup.view, "orders").clients = Some(Arc::new(clients));
     let page = page_of(setup, "orders").await;
     let connected = section(&page, "Who is connected, and who renews it");

@@ -32,7 +32,7 @@ pub fn section(out: &mut String, subject: &Subject<'_>) {
     let mut list: Vec<(Option<bool>, &ClientView)> = clients
         .list
         .iter()
-        .map(|c| (lock.last_write.and_then(|write| c.can_have_renewed(write)), c))
+        .map(|c| (lock.last_write.and_then(|write| clients.can_have_renewed(c, write)), c))
         .collect();
     list.sort_by_key(|(can, _)| match can {
         Some(true) => 0,
@@ -45,7 +45,12 @@ pub fn section(out: &mut String, subject: &Subject<'_>) {
         0 => String::new(),
         n => format!(", and {n} more that are not shown"),
     };
-    put!(out, "<p>{all} to its server{more}, as it told {age} ago.</p>\n");
+    let is_before = lock.last_write.is_some_and(|(_, seen)| clients.asked < seen);
+    let early = match is_before && row.is_held() {
+        true => " That was before its last renewal: who cannot have made that is not known yet.",
+        false => "",
+    };
+    put!(out, "<p>{all} to its server{more}, as it told {age} ago.{early}</p>\n");
     let (first, others) = list.split_at(list.len().min(SHOWN));
     table(out, first);
     if !others.is_empty() {
