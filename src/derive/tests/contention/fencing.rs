@@ -92,3 +92,20 @@ fn what_proves_nothing() {
     s.advance(3_000);
     assert_proven(&s, KIND);
 }
+
+/// The counter of tokens goes with it, and all begins anew before anybody looks.
+#[test]
+fn a_token_that_fell_as_its_server_was_emptied_proves_nothing() {
+    for flushes_of_one in [0, 1] {
+        let mut s = fenced(in_redis());
+        accepts(&mut s, &[Some(33), Some(34)]);
+        s.flushes_of_one += flushes_of_one;
+        s.flushes += 1 - flushes_of_one;
+        accepts(&mut s, &[Some(1), Some(1), Some(2)]);
+        s.advance(3_000);
+        assert_nothing(&s, "emptied");
+        accepts(&mut s, &[Some(1), Some(1)]);
+        s.advance(3_000);
+        assert_proven(&s, KIND);
+    }
+}
