@@ -179,8 +179,13 @@ impl Accepted {
 
     /// A read failed: what comes after it does not follow on what came before.
     pub fn failed(&mut self, reason: FailReason) -> bool {
-        (self.is_below, self.is_whole) = (false, false);
+        self.broken();
         self.reads.failed(reason)
+    }
+
+    /// What comes now does not follow on what came before, as after a time in which the exporter itself stood still.
+    pub fn broken(&mut self) {
+        (self.is_below, self.is_whole) = (false, false);
     }
 }
 

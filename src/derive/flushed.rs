@@ -91,10 +91,11 @@ impl Calls<'_> {
         let until = gone.span.done.plus(APART);
         let later = self.emptied.iter().filter(|at| **at > until).count() as u64;
         let is_between = |at: &&Mono| **at >= last.span.sent.max(heard) && **at <= until;
-        let calls = after.all.saturating_sub(before.all);
-        // No feed tells of databases that are swapped, which are counted with the others.
+        let all = after.all.saturating_sub(before.all);
+        let calls = all.saturating_add(after.one.saturating_sub(before.one));
+        // No feed tells of databases that are swapped.
         calls > 0
-            && after.one == before.one
+            && after.swaps == before.swaps
             && later >= calls
             && !self.emptied.iter().any(|at| is_between(&at))
     }

@@ -74,6 +74,8 @@ pub struct Changed {
     pub restarted: bool,
     /// The replication history is another one.
     pub new_lineage: bool,
+    /// Databases were emptied or swapped.
+    pub emptied: bool,
 }
 
 impl Node {
@@ -150,6 +152,7 @@ impl Node {
             changed.restarted = differ(&before.run_id, &facts.run_id);
             // A promotion brings a new history of its own; only a primary that changes it meanwhile was away.
             let is_primary = |f: &NodeFacts| f.role == Role::Master;
+            changed.emptied = facts.flushes.is_some() && before.flushes != facts.flushes;
             changed.new_lineage =
                 is_primary(before) && is_primary(facts) && differ(&before.replid, &facts.replid);
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fencing::{Fall, Fencing, Look, Reads};
+use super::fresh::is_fresh;
 use super::side_effects::SideEffects;
 use crate::observe::Mono;
 use crate::observe::node::FailReason;
@@ -118,6 +119,9 @@ impl Told {
             SourceRef::FencingIssued { .. } => self.fencing.issued.read(number, at),
             SourceRef::FencingAccepted { .. } => {
                 let accepted = self.fencing.accepted.entry(resource.clone()).or_default();
+                if !is_fresh(accepted.reads.last, at, poll) {
+                    accepted.broken();
+                }
                 let fell = accepted.read(number, at);
                 if let (Some(fell), Some(fall)) = (&fell, accepted.fell) {
                     let (resource, detail) = (resource.clone(), format!("{resource}: {fell}"));

@@ -52,6 +52,8 @@ pub struct Store {
     breaks: u64,
     /// When it was last seen that a primary was restarted, or became another node.
     pub restarted: Option<Mono>,
+    /// When it was last seen that databases of a primary were emptied or swapped.
+    pub emptied: Option<Mono>,
     /// What sentinels say of its primary.
     pub sentinels: Sentinels,
     /// Ends by evidence.
@@ -89,6 +91,7 @@ impl Store {
             common: Common::default(),
             breaks: 0,
             restarted: None,
+            emptied: None,
             lease_ends: [0; Evidence::ALL.len()],
             locks: BTreeMap::new(),
             further: BTreeMap::new(),
@@ -179,6 +182,9 @@ impl Store {
             }
             self.breaks(facts.node.line).failover_marks += 1;
             self.restarted = Some(facts.span.done);
+        }
+        if self.leads(&facts.node) && changed.emptied {
+            self.emptied = Some(facts.span.done);
         }
         if changed.restarted {
             self.say(fx, Weight::Change, "server_restarted", format!("{addr} has a new run id"));

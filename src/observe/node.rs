@@ -57,6 +57,8 @@ pub struct Flushes {
     pub all: u64,
     /// `FLUSHDB` and `SWAPDB`: one or two, which need not be ours.
     pub one: u64,
+    /// `SWAPDB` among those: no feed tells of them.
+    pub swaps: u64,
 }
 
 /// A node's `INFO`, as far as anything uses it. `None` is a field that this server or permission does not show.

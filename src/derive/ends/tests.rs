@@ -18,7 +18,7 @@ const MARKS: Marks = Marks {
     failovers: 0,
     steps: 0,
     stepped_micros: 0,
-    flushes: Some(Flushes { all: 0, one: 0 }),
+    flushes: Some(Flushes { all: 0, one: 0, swaps: 0 }),
     counted_at: None,
     evicted: Some(0),
 };
@@ -53,7 +53,7 @@ fn end(last_ms: i64, gone_ms: i64, e_ms: i64) -> PendingEnd {
 
 const fn calls(all: u64, one: u64, stays: &[Stay]) -> Calls<'_> {
     Calls {
-        calls: Some(Flushes { all, one }),
+        calls: Some(Flushes { all, one, swaps: 0 }),
         sent: Mono(0),
         is_only: false,
         stays,

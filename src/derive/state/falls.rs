@@ -1,6 +1,6 @@
 //! Tokens that fell at a resource which keeps them in a watched store. Whether its server lost them itself, because it was
-//! restarted or another one took its place, is known after the next sweep over it: until then a fall waits, and then it
-//! counts for a proof or is dropped. One that is kept elsewhere needs no waiting.
+//! restarted, another one took its place or its databases were emptied, is known after the next sweep over it: until then a
+//! fall waits, and then it counts for a proof or is dropped. One that is kept elsewhere needs no waiting.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl State {
             return;
         }
         let Some(store) = self.stores.get(&swept) else { return };
-        let (name, restarted) = (store.name.clone(), store.restarted);
+        let (name, lost) = (store.name.clone(), store.restarted.max(store.emptied));
         let is_settled = |(kept_in, fallen): &(Arc<str>, Fallen)| {
             *kept_in == name && done.span.sent >= fallen.fall.at
         };
@@ -66,7 +66,7 @@ impl State {
             std::mem::take(&mut self.falls.0).into_iter().partition(is_settled);
         self.falls.0 = waiting;
         for (_, fallen) in settled {
-            if restarted.is_some_and(|at| at >= fallen.fall.since) {
+            if lost.is_some_and(|at| at >= fallen.fall.since) {
                 continue;
             }
             if let Some(lock) = self.lock_named(&fallen.store, &fallen.lock) {

@@ -34,10 +34,34 @@ fn flush(s: &mut Sim, feed: &mut Feed) {
     s.advance(1);
 }
 
+/// The same of `FLUSHDB`.
+fn flush_one(s: &mut Sim, feed: &mut Feed) {
+    flush(s, feed);
+    (s.flushes, s.flushes_of_one) = (s.flushes - 1, s.flushes_of_one + 1);
+}
+
+/// The other database has no such key.
+fn swap(s: &mut Sim, feed: &mut Feed) {
+    s.swaps += 1;
+    feed.tells = false;
+    flush_one(s, feed);
+}
+
+/// It is let go of, which is seen at once, well before this is done.
+fn gone_before(s: &mut Sim, feed: &mut Feed, is_done: fn(&mut Sim, &mut Feed)) {
+    feed.hears = false;
+    feed.answers(s);
+    s.release("w:1");
+    s.read_key();
+    s.advance(80);
+    is_done(s, feed);
+    s.facts();
+}
+
 #[test]
 fn a_lock_that_was_let_go_of_before_a_flush_was_not_lost_by_it() {
     type Case = (&'static str, bool, fn(&mut Sim, &mut Feed));
-    let cases: [Case; 7] = [
+    let cases: [Case; 10] = [
         ("flushed, as events tell", true, |s, feed| flush(s, feed)),
         ("flushed, as broadcasts tell", true, |s, feed| {
             feed.hears = false;
@@ -54,14 +78,13 @@ fn a_lock_that_was_let_go_of_before_a_flush_was_not_lost_by_it() {
             feed.did(s, Deed::Removed);
             flush(s, feed);
         }),
-        ("gone first, as broadcasts tell", false, |s, feed| {
+        ("gone first, as broadcasts tell", false, |s, feed| gone_before(s, feed, flush)),
+        ("gone before one is emptied", false, |s, feed| gone_before(s, feed, flush_one)),
+        ("gone before they are swapped, perhaps", true, |s, feed| gone_before(s, feed, swap)),
+        ("one is emptied, as broadcasts tell", true, |s, feed| {
             feed.hears = false;
             feed.answers(s);
-            s.release("w:1");
-            s.read_key();
-            s.advance(80);
-            flush(s, feed);
-            s.facts();
+            flush_one(s, feed);
         }),
         ("taken after it and let go of", false, |s, feed| {
             (feed.hears, feed.tells) = (false, false);

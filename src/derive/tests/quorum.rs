@@ -125,7 +125,7 @@ impl World {
             run_id: Some(format!("run{i}.{}", server.run)),
             replid: Some(format!("repl{i}.{}", server.run)),
             evicted_keys: Some(server.evicted),
-            flushes: Some(Flushes { all: server.flushes, one: server.flushes_of_one }),
+            flushes: Some(Flushes { all: server.flushes, one: server.flushes_of_one, swaps: 0 }),
             has_other_databases: Some(server.has_others),
             ..self.facts.clone()
         })));

@@ -51,7 +51,7 @@ impl Shard {
             time,
             run_id: id.clone(),
             replid: id,
-            flushes: Some(Flushes { all: self.flushes, one: 0 }),
+            flushes: Some(Flushes { all: self.flushes, ..Flushes::default() }),
             ..own
         };
         s.step(Observation::Node(Box::new(facts)));

@@ -50,6 +50,8 @@ pub struct Sim {
     pub run_id: u64,
     pub flushes: u64,
     pub flushes_of_one: u64,
+    /// Databases that were swapped, among those.
+    pub swaps: u64,
     pub has_other_databases: bool,
     pub evicted: u64,
     /// `maxmemory` and `maxmemory-policy`.
@@ -172,6 +174,7 @@ impl Sim {
             run_id: 1,
             flushes: 0,
             flushes_of_one: 0,
+            swaps: 0,
             has_other_databases: false,
             evicted: 0,
             memory: (0, "noeviction"),
@@ -556,7 +559,11 @@ impl Sim {
             connected_clients: Some(3),
             connections_received: Some(1),
             rejected_connections: Some(0),
-            flushes: Some(Flushes { all: self.flushes, one: self.flushes_of_one }),
+            flushes: Some(Flushes {
+                all: self.flushes,
+                one: self.flushes_of_one,
+                swaps: self.swaps,
+            }),
             has_other_databases: Some(self.has_other_databases),
             permissions: vec![],
         }

@@ -109,8 +109,11 @@ pub fn facts(text: &str, origin: Origin) -> NodeFacts {
                 *all = all.saturating_add(calls(value));
             }
             "cmdstat_flushdb" | "cmdstat_swapdb" => {
-                let one = &mut flushes.get_or_insert_default().one;
-                *one = one.saturating_add(calls(value));
+                let flushes = flushes.get_or_insert_default();
+                flushes.one = flushes.one.saturating_add(calls(value));
+                if key == "cmdstat_swapdb" {
+                    flushes.swaps = flushes.swaps.saturating_add(calls(value));
+                }
             }
             _ if database(key, value).is_some_and(|db| db != ours) => others = Some(true),
             _ => f.replicas.extend(replica(key, value).filter(|_| f.replicas.len() < MAX_REPLICAS)),

@@ -92,3 +92,36 @@ fn what_proves_nothing() {
     s.advance(3_000);
     assert_proven(&s, KIND);
 }
+
+/// The counter of tokens goes with it, and all begins anew before anybody looks.
+#[test]
+fn a_token_that_fell_as_its_server_was_emptied_proves_nothing() {
+    for flushes_of_one in [0, 1] {
+        let mut s = fenced(in_redis());
+        accepts(&mut s, &[Some(33), Some(34)]);
+        s.flushes_of_one += flushes_of_one;
+        s.flushes += 1 - flushes_of_one;
+        accepts(&mut s, &[Some(1), Some(1), Some(2)]);
+        s.advance(3_000);
+        assert_nothing(&s, "emptied");
+        accepts(&mut s, &[Some(2), Some(1), Some(1)]);
+        s.advance(3_000);
+        assert_proven(&s, KIND);
+    }
+}
+
+/// The exporter stood still meanwhile, and the resource may have begun anew.
+#[test]
+fn a_token_that_fell_while_nobody_looked_proves_nothing() {
+    for source in [in_redis(), in_a_file()] {
+        let mut s = fenced(source);
+        accepts(&mut s, &[Some(33), Some(34)]);
+        s.advance(4_000);
+        accepts(&mut s, &[Some(1), Some(1), Some(2)]);
+        s.advance(3_000);
+        assert_nothing(&s, "not read");
+        accepts(&mut s, &[Some(2), Some(1), Some(1)]);
+        s.advance(3_000);
+        assert_proven(&s, KIND);
+    }
+}

@@ -65,7 +65,10 @@ fn redis_70_primary() {
     assert_eq!(f.maxmemory_policy.as_deref(), Some("allkeys-lru"));
     assert_eq!((f.evicted_keys, f.expired_keys), (Some(5), Some(12)));
     assert_eq!((f.connections_received, f.rejected_connections), (Some(6), Some(2)));
-    assert_eq!((f.flushes, f.has_other_databases), (Some(Flushes { all: 2, one: 1 }), None));
+    assert_eq!(
+        (f.flushes, f.has_other_databases),
+        (Some(Flushes { all: 2, one: 1, swaps: 1 }), None)
+    );
     assert_eq!(f.primary, None);
 }
 
