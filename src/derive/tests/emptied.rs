@@ -1,29 +1,10 @@
 //! Locks that were let go of before a database was emptied, or taken after it, told from those that the flush took.
 
-use super::events::Feed;
-use super::sim::{Sim, node, rules};
+use super::events::{Feed, followed};
+use super::sim::{Sim, node};
 use crate::derive::{Evidence, Signal};
 use crate::observe::Observation;
 use crate::observe::feed::{Deed, Emptied};
-
-/// One holds it, seen by two polls; then databases are emptied, and another takes it while the first may still believe in it.
-fn emptied(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
-    let mut s = Sim::new(500, None, rules());
-    s.advance(1_000);
-    let mut feed = Feed::begin(&mut s);
-    s.acquire("w:1", 30_000);
-    feed.did(&mut s, Deed::Wrote);
-    s.advance(1_200);
-    feed.answers(&mut s);
-    told(&mut s, &mut feed);
-    s.acquire("v:2", 30_000);
-    s.advance(20);
-    s.read_key();
-    s.advance(20);
-    feed.answers(&mut s);
-    s.advance(1_000);
-    s
-}
 
 fn flush(s: &mut Sim, feed: &mut Feed) {
     s.key = None;
@@ -109,7 +90,7 @@ fn a_lock_that_was_let_go_of_before_a_flush_was_not_lost_by_it() {
         }),
     ];
     for (name, is_lost, told) in cases {
-        let s = emptied(told);
+        let s = followed(told);
         assert_eq!(
             s.rises(Signal::Contested),
             u64::from(is_lost),

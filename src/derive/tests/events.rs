@@ -60,8 +60,8 @@ impl Feed {
     }
 }
 
-/// One holds it, seen by two polls, and then another for as long as the first might have.
-fn taken_over(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
+/// One holds it, seen by two polls; then this happens, and another takes it while the first may still believe in it.
+pub fn followed(happens: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
     let mut s = Sim::new(500, None, rules());
     s.advance(1_000);
     let mut feed = Feed::begin(&mut s);
@@ -69,8 +69,7 @@ fn taken_over(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
     feed.did(&mut s, Deed::Wrote);
     s.advance(1_200);
     feed.answers(&mut s);
-    told(&mut s, &mut feed);
-    s.key = None;
+    happens(&mut s, &mut feed);
     s.acquire("v:2", 30_000);
     s.advance(20);
     s.read_key();
@@ -78,6 +77,14 @@ fn taken_over(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
     feed.answers(&mut s);
     s.advance(1_000);
     s
+}
+
+/// The same of one that the other writes over, or that is gone by then.
+fn taken_over(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
+    followed(|s, feed| {
+        told(s, feed);
+        s.key = None;
+    })
 }
 
 #[test]

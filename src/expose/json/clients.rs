@@ -5,9 +5,27 @@ use serde::Serialize;
 use super::not_empty;
 use crate::view::{LockView, RenewalView};
 
+/// Who is connected to the server of a lock, and who renews it: part of each document of one lock.
+#[derive(Debug, Serialize)]
+pub(super) struct Connected<'a> {
+    clients: Option<Vec<Client<'a>>>,
+    clients_beyond: Option<u64>,
+    clients_age_seconds: Option<f64>,
+    renewer: Option<Renewer<'a>>,
+}
+
+pub(super) fn describe_connected(lock: &LockView) -> Connected<'_> {
+    Connected {
+        clients: describe_clients(lock),
+        clients_beyond: lock.clients.as_ref().map(|c| c.beyond),
+        clients_age_seconds: lock.clients.as_ref().map(|c| c.age_seconds),
+        renewer: describe_renewer(lock),
+    }
+}
+
 /// Connections to the server of one lock.
 #[derive(Debug, Serialize)]
-pub(super) struct Client<'a> {
+struct Client<'a> {
     origin: &'static str,
     pid: Option<i32>,
     comm: Option<&'a str>,
@@ -26,7 +44,7 @@ pub(super) struct Client<'a> {
 
 /// Who renews it.
 #[derive(Debug, Serialize)]
-pub(super) struct Renewer<'a> {
+struct Renewer<'a> {
     separate: Option<bool>,
     renewals: Vec<Renewal<'a>>,
 }
@@ -46,7 +64,7 @@ struct Other<'a> {
     fit: &'static str,
 }
 
-pub(super) fn describe_clients(lock: &LockView) -> Option<Vec<Client<'_>>> {
+fn describe_clients(lock: &LockView) -> Option<Vec<Client<'_>>> {
     let clients = lock.clients.as_ref()?;
     let describe = clients.list.iter().map(|c| Client {
         origin: c.origin,
@@ -67,7 +85,7 @@ pub(super) fn describe_clients(lock: &LockView) -> Option<Vec<Client<'_>>> {
     Some(describe.collect())
 }
 
-pub(super) fn describe_renewer(lock: &LockView) -> Option<Renewer<'_>> {
+fn describe_renewer(lock: &LockView) -> Option<Renewer<'_>> {
     let renewals = lock.renewals.iter().map(describe_renewal).collect();
     (!lock.renewals.is_empty()).then_some(Renewer { separate: lock.renewer_separate, renewals })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::clients::{Client, Renewer, describe_clients, describe_renewer};
+use super::clients::{Connected, describe_connected};
 use super::clock::{Clock, NodeClock, nodes_of};
 use super::lock::{Lock, describe};
 use super::recent::{RecentLease, describe_recent};
@@ -30,10 +30,8 @@ pub struct Evidence<'a> {
     exporter: Exporter<'a>,
     lock: Lock<'a>,
     first_steps: Option<&'static advice::Steps>,
-    clients: Option<Vec<Client<'a>>>,
-    clients_beyond: Option<u64>,
-    clients_age_seconds: Option<f64>,
-    renewer: Option<Renewer<'a>>,
+    #[serde(flatten)]
+    connected: Connected<'a>,
     recent: RecentLease<'a>,
     servers: Vec<Server<'a>>,
     server_clocks: Vec<NodeClock<'a>>,
@@ -106,10 +104,7 @@ pub fn evidence<'a>(
             Some((_, signal, _)) => Some(advice::steps_after(store, lock, signal)),
             None => advice::first_steps(store, lock),
         },
-        clients: describe_clients(lock),
-        clients_beyond: lock.clients.as_ref().map(|c| c.beyond),
-        clients_age_seconds: lock.clients.as_ref().map(|c| c.age_seconds),
-        renewer: describe_renewer(lock),
+        connected: describe_connected(lock),
         recent: describe_recent(view, lock),
         servers: describe_servers(store),
         server_clocks: nodes_of(store),

@@ -20,7 +20,7 @@ use serde::Serialize;
 pub use self::evidence::{Evidence, RawToken, Rise, evidence, rfc3339};
 pub use self::group::{MOST, OneGroup, PAGE, one_group};
 
-use self::clients::{Client, Renewer, describe_clients, describe_renewer};
+use self::clients::{Connected, describe_connected};
 use self::clock::{Clock, NodeClock, Steps};
 use self::group::{Group, describe_groups};
 use self::lock::{Lock, describe};
@@ -57,10 +57,8 @@ pub struct OneLock<'a> {
     taken: f64,
     lock: Lock<'a>,
     first_steps: Option<&'static advice::Steps>,
-    clients: Option<Vec<Client<'a>>>,
-    clients_beyond: Option<u64>,
-    clients_age_seconds: Option<f64>,
-    renewer: Option<Renewer<'a>>,
+    #[serde(flatten)]
+    connected: Connected<'a>,
     recent: RecentLease<'a>,
 }
 
@@ -117,14 +115,10 @@ pub fn document(view: &View, offset: usize, limit: usize) -> Document<'_> {
 pub fn one<'a>(view: &'a View, store: &str, lock: &str) -> Option<OneLock<'a>> {
     let store = view.stores.iter().find(|s| &*s.name == store)?;
     let lock = store.locks.iter().find(|l| &*l.name == lock)?;
-    let clients = describe_clients(lock);
     Some(OneLock {
         generation: view.generation,
         taken: view.taken_wall,
-        clients_age_seconds: lock.clients.as_ref().map(|c| c.age_seconds),
-        clients_beyond: lock.clients.as_ref().map(|c| c.beyond),
-        clients,
-        renewer: describe_renewer(lock),
+        connected: describe_connected(lock),
         recent: describe_recent(view, lock),
         lock: describe(store, lock, &Roster::of(view)),
         first_steps: advice::first_steps(store, lock),
