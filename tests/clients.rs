@@ -15,19 +15,22 @@ const SOON: Duration = Duration::from_secs(40);
 const LOCK: [(&str, &str); 1] = [("lock", "orders")];
 
 fn config(server: &RedisServer) -> String {
+    config_at(&server.url())
+}
+
+fn config_at(url: &str) -> String {
     format!(
         "poll_interval: 200ms
 stores:
   main:
-    url: {}
+    url: {url}
     username: dlock
     locks:
       - {{ name: orders, key: 'lock:orders', series: full,
           holder: '^(?P<worker>[^:]+):(?P<host>[^:]*):(?P<pid>\\d+)' }}
 workers:
   orders: {{ names: [orders-1], series: full, process: {{ pid_from_holder: true }} }}
-",
-        server.url()
+"
     )
 }
 
@@ -57,6 +60,13 @@ fn clients(document: &Value) -> Vec<Value> {
     document["clients"].as_array().cloned().unwrap_or_default()
 }
 
+/// What the check of that name in `release_safe` found.
+fn no_other_renewer(document: &Value) -> Option<Value> {
+    let checks = document["release_safe"]["reasons"].as_array()?;
+    let check = checks.iter().find(|c| c["check"] == "no_other_renewer")?;
+    Some(check["passed"].clone())
+}
+
 /// Waits until such a client is shown, and gives it.
 fn client(exporter: &Exporter, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
     let (found, _) =
@@ -75,7 +85,10 @@ fn a_worker_that_renews_and_one_that_another_process_renews_for() {
     let m = exporter.metrics();
     assert!(m.sum("dlock_store_clients", &[]) >= 2.0, "{}", m.lines("dlock_store_clients"));
     assert_eq!(reconnects(&m), Some(0.0));
-    let told = client(&exporter, "the worker's connection", |c| c["pid"] == own.pid());
+    // Whether it can renew is known where the list came after the last renewal.
+    let told = client(&exporter, "the worker's connection", |c| {
+        c["pid"] == own.pid() && !c["can_renew"].is_null()
+    });
     assert_eq!(told["worker"], "orders-1", "{told}");
     assert_eq!((&told["origin"], &told["liveness"]), (&"here".into(), &"alive".into()), "{told}");
     assert!(told["comm"].as_str().unwrap().starts_with("python"), "{told}");
@@ -111,6 +124,53 @@ fn a_worker_that_renews_and_one_that_another_process_renews_for() {
     separated.resume();
     separated.stop();
     exporter.wait_for("a free lock: dlock_lock_", SOON, |m| separate(m).is_none());
+}
+
+#[test]
+fn clients_through_a_unix_socket() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("redis.sock");
+    let server = RedisSetup::default().unix_socket(&socket).start();
+    let mut own = worker(&server).through(&socket).start();
+    // Another one on the same socket, which has nothing to do.
+    let other = WorkerSetup::new(&server, "other", "lock:other").lease(600.0, 0.0).beat_every(0.0);
+    let other = other.through(&socket).start();
+    let mut exporter = Exporter::start(&config_at(&format!("redis+unix://{}", socket.display())));
+    exporter.wait_for("its own renewals: dlock_", SOON, |m| {
+        separate(m) == Some(0.0) && connections(m) == Some(1.0)
+    });
+    let told = client(&exporter, "the worker's connection", |c| c["pid"] == own.pid());
+    assert_eq!((&told["worker"], &told["origin"]), (&"orders-1".into(), &"here".into()), "{told}");
+    assert_eq!(told["addr"], format!("{}:0", socket.display()), "{told}");
+    let its = client(&exporter, "the other's connection", |c| c["pid"] == other.pid());
+    assert!(its["worker"].is_null(), "{its}");
+    own.stop();
+
+    let mut separated = worker(&server).through(&socket).separate_renewer().start();
+    exporter.wait_for("another's renewals: dlock_lock_", SOON, |m| separate(m) == Some(1.0));
+    let told = document(&exporter);
+    let others = told["renewer"]["renewals"][0]["others"].as_array().unwrap();
+    let renewer = others.iter().find(|o| o["fit"] == "match" && o["pid"] != other.pid());
+    let renewer = renewer.unwrap_or_else(|| panic!("{told}"));
+    assert_ne!(renewer["pid"], separated.pid(), "{told}");
+    client(&exporter, "the renewer's connection", |c| c["pid"] == renewer["pid"]);
+    // It lives on when its worker has ended, and as long as it does nobody should take the lock away by hand.
+    separated.kill();
+    wait_until("the renewer to stand in the way", SOON, || {
+        let told = document(&exporter);
+        let is_dead = told["holders"][0]["liveness"] == "dead";
+        (is_dead && no_other_renewer(&told) == Some(Value::Bool(false))).then_some(())
+    });
+    drop(separated);
+
+    // Over TCP the exporter reaches the same server, and tells those on the socket apart as well.
+    drop(exporter);
+    let own = worker(&server).through(&socket).start();
+    let mut exporter = Exporter::start(&config(&server));
+    exporter.wait_for("its own renewals: dlock_", SOON, |m| {
+        separate(m) == Some(0.0) && connections(m) == Some(1.0)
+    });
+    client(&exporter, "the worker's connection", |c| c["pid"] == own.pid());
 }
 
 #[test]

@@ -39,7 +39,7 @@ class Redis:
     def call(self, *words):
         try:
             if self.stream is None:
-                connection = socket.create_connection(self.address, self.timeout)
+                connection = self.connect()
                 self.stream = connection.makefile("rwb")
                 connection.close()  # the stream keeps the descriptor
             parts = [str(word).encode() for word in words]
@@ -50,6 +50,15 @@ class Redis:
         except (OSError, ValueError) as error:
             self.close()
             raise Unavailable(str(error)) from error
+
+    def connect(self):
+        path, port = self.address
+        if port is not None:
+            return socket.create_connection(self.address, self.timeout)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(self.timeout)
+        connection.connect(path)
+        return connection
 
     def reply(self):
         line = self.stream.readline()
@@ -235,7 +244,7 @@ class Worker:
 
 def arguments():
     parser = argparse.ArgumentParser(description="A sample worker that takes, renews and releases a lock in Redis.")
-    parser.add_argument("--redis", default="127.0.0.1:6379", metavar="HOST:PORT")
+    parser.add_argument("--redis", default="127.0.0.1:6379", metavar="HOST:PORT", help="or /PATH of its socket")
     parser.add_argument("--name", required=True, help="the worker's name")
     parser.add_argument("--lock", required=True, help="the lock's key")
     parser.add_argument("--lease", type=float, default=6.0, metavar="SECONDS")
@@ -249,8 +258,11 @@ def arguments():
     parser.add_argument("--token", default="{name}:{host}:{pid}:{uuid}", help="made of {name} {host} {pid} {uuid}")
     parser.add_argument("--pid-file", help="written at the start, removed at the end")
     options = parser.parse_args()
-    options.host, _, port = options.redis.removeprefix("redis://").rstrip("/").rpartition(":")
-    options.port = int(port)
+    if options.redis.startswith("/"):
+        options.host, options.port = options.redis, None
+    else:
+        options.host, _, port = options.redis.removeprefix("redis://").rstrip("/").rpartition(":")
+        options.port = int(port)
     if options.renewer == "separate" and not options.renew_every:
         parser.error("--renewer separate needs --renew-every above 0")
     return options

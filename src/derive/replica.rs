@@ -5,7 +5,8 @@
 //! divergence.
 //!
 //! An owner with its E does not come back once it has gone, but absence does: between two reads that show a free lock it
-//! may have been taken and released. So a key that only the replica has counts when it shows the same twice.
+//! may have been taken and released. So a key that only the replica has counts when it shows the same again against a read
+//! of the primary that began after it was first seen: it was gone by then, and the replica knows.
 //!
 //! Before 7.0 a replica gets the time that remains of a lease and adds it to its own clock when it comes to it: whatever
 //! delayed the write, or lies between the clocks, is in its expiry. There another instant is no difference.
@@ -25,8 +26,8 @@ pub struct Replica {
     pub is_relative: bool,
     /// Its views until the primary is read again.
     pending: Between,
-    /// The last decided difference, and what the replica showed.
-    streak: Option<(DivergenceKind, Held)>,
+    /// The last decided difference, what the replica showed, and when it was first seen to show that.
+    streak: Option<(DivergenceKind, Held, Mono)>,
     /// The last decided difference.
     pub kind: Option<DivergenceKind>,
     /// When something was last decided.
@@ -79,22 +80,26 @@ impl Replica {
     /// Takes the primary's next read, and settles the views that are surely older.
     pub fn settle(&mut self, primary: &Sight) {
         self.pending.keep_unmoved(primary, Sight::agrees);
-        while let Some((sight, _)) = self.pending.settled_by(primary) {
-            self.decide(&sight, primary);
+        while let Some((sight, before)) = self.pending.settled_by(primary) {
+            self.decide(&sight, &before, primary);
         }
     }
 
-    fn decide(&mut self, sight: &Sight, primary: &Sight) {
+    fn decide(&mut self, sight: &Sight, before: &Sight, primary: &Sight) {
         self.decided = Some(primary.span.done);
         let Some(kind) = difference(sight, primary, self.is_relative) else {
             self.streak = None;
             self.kind = None;
             return;
         };
-        let is_again = self.streak.as_ref().is_some_and(|(before, held)| {
-            *before == kind && (kind != DivergenceKind::Extra || *held == sight.held)
+        let same = self.streak.take().filter(|(last, held, _)| {
+            *last == kind && (kind != DivergenceKind::Extra || *held == sight.held)
         });
-        self.streak = Some((kind, sight.held.clone()));
+        let is_again = same.as_ref().is_some_and(|(_, _, first)| {
+            kind != DivergenceKind::Extra || before.span.sent >= *first
+        });
+        let first = same.map_or(sight.span.done, |(_, _, first)| first);
+        self.streak = Some((kind, sight.held.clone(), first));
         if is_again {
             self.kind = Some(kind);
         }

@@ -46,8 +46,26 @@ pub struct Listing {
     keep: usize,
     incidents_kept: usize,
     bytes: u64,
+    total: usize,
     offset: usize,
     incidents: Vec<Incident>,
+}
+
+/// Which incidents are asked for: all, or those of a store, of a lock's name, or of both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Of this store only.
+    pub store: Option<String>,
+    /// Of locks of this name only.
+    pub lock: Option<String>,
+}
+
+impl Wanted {
+    /// One of which it is not known whose it is belongs to nobody who is asked for by name.
+    fn has(&self, incident: &Incident) -> bool {
+        let is = |wanted: &Option<String>, own: &Option<String>| wanted.is_none() || wanted == own;
+        is(&self.store, &incident.store) && is(&self.lock, &incident.lock)
+    }
 }
 
 /// A document that was asked for.
@@ -106,15 +124,17 @@ impl Incidents {
         }
     }
 
-    /// `limit` of them from `offset` on, the newest first.
-    pub fn list(&self, offset: usize, limit: usize) -> Option<Listing> {
+    /// `limit` of those that are wanted from `offset` on, the newest first.
+    pub fn list(&self, wanted: &Wanted, offset: usize, limit: usize) -> Option<Listing> {
         let inner = self.0.read().ok()?;
-        let part = inner.all.iter().rev().skip(offset).take(limit);
+        let all = || inner.all.iter().rev().filter(|i| wanted.has(i));
+        let part = all().skip(offset).take(limit);
         Some(Listing {
             kept_in: if inner.dir.is_some() { "directory" } else { "memory" },
             keep: if inner.dir.is_some() { inner.keep } else { IN_MEMORY },
             incidents_kept: inner.all.len(),
             bytes: inner.all.iter().map(|i| i.bytes).sum(),
+            total: all().count(),
             offset,
             incidents: part.map(|i| Incident { body: None, ..i.clone() }).collect(),
         })

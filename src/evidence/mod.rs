@@ -17,6 +17,6 @@ mod rises;
 #[cfg(test)]
 mod tests;
 
-pub use incidents::{Found, Incident, Incidents, Listing};
+pub use incidents::{Found, Incident, Incidents, Listing, Wanted};
 pub use recorder::{Finished, Recorder, Tokens};
 pub use rises::Risen;

@@ -103,7 +103,7 @@ fn what_was_recorded_is_there_after_a_restart() {
     wait_for("a document", || recorder.counts().unwrap().writes == 1);
     drop(recorder);
     assert!(finished.wait(Duration::from_secs(30)));
-    let listing = serde_json::to_value(incidents.list(0, 10).unwrap()).unwrap();
+    let listing = serde_json::to_value(incidents.list(&Wanted::default(), 0, 10).unwrap()).unwrap();
     let first = &listing["incidents"][0];
     assert_eq!((&first["lock"], &first["signal"]), (&"orders".into(), &"holder_stale".into()));
     assert_eq!(listing["kept_in"], "directory");
@@ -113,7 +113,9 @@ fn what_was_recorded_is_there_after_a_restart() {
         recorder.configure(Some(config(dir.path(), 10)));
         (recorder, incidents, finished)
     };
-    wait_for("the index", || serde_json::to_value(again.list(0, 10)).unwrap() == listing);
+    wait_for("the index", || {
+        serde_json::to_value(again.list(&Wanted::default(), 0, 10)).unwrap() == listing
+    });
     let id = first["id"].as_str().unwrap();
     let Found::Document(bytes) = again.read(id) else { panic!("{id} is not found") };
     let text = String::from_utf8(bytes.to_vec()).unwrap();
@@ -176,7 +178,7 @@ fn without_a_directory_the_last_are_in_memory() {
         recorder.record(&view, &own(), |_| Tokens::new());
         let newest = format!("l{i}-");
         wait_for("twenty more", || {
-            let listing = serde_json::to_value(incidents.list(0, 100)).unwrap();
+            let listing = serde_json::to_value(incidents.list(&Wanted::default(), 0, 100)).unwrap();
             let all = listing["incidents"].as_array().unwrap().clone();
             let of_these = |l: &serde_json::Value| l["lock"].as_str().unwrap().starts_with(&newest);
             all.len() == IN_MEMORY.min(20 * (i as usize + 1))
@@ -184,7 +186,7 @@ fn without_a_directory_the_last_are_in_memory() {
         });
     }
     assert!(recorder.counts().is_none(), "nothing is written");
-    let listing = serde_json::to_value(incidents.list(0, 1)).unwrap();
+    let listing = serde_json::to_value(incidents.list(&Wanted::default(), 0, 1)).unwrap();
     assert_eq!(listing["kept_in"], "memory");
     let id = listing["incidents"][0]["id"].as_str().unwrap().to_owned();
     assert!(matches!(incidents.read(&id), Found::Document(_)));
@@ -246,7 +248,7 @@ fn a_directory_that_goes_costs_its_documents_and_works_again_when_it_is_back() {
     rise(3, Signal::HeldTooLong);
     wait_for("another", || files(&inner).iter().any(|n| n.ends_with(".json")));
     wait_for("an index of what is there", || {
-        let listing = serde_json::to_value(incidents.list(0, 10)).unwrap();
+        let listing = serde_json::to_value(incidents.list(&Wanted::default(), 0, 10)).unwrap();
         listing["incidents"].as_array().unwrap().len() == 1
     });
 }

@@ -236,6 +236,7 @@ fn orders_lock() -> LockView {
         beat_age_seconds: Some(43.0),
         clients: Some(clients::of_main()),
         last_write: None,
+        other_renewer: None,
         renewer_separate: Some(true),
         renewals: vec![clients::renewal()],
         told: told::of_others(),

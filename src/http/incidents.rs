@@ -4,11 +4,12 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
+use percent_encoding::percent_decode_str;
 
 use super::api::{cannot, error, made};
 use super::part::Part;
 use super::shared::Shared;
-use crate::evidence::Found;
+use crate::evidence::{Found, Wanted};
 use crate::expose::json;
 
 /// Incidents in one answer, unless the client wants fewer or more.
@@ -37,11 +38,27 @@ pub async fn list(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Re
         return error(StatusCode::BAD_REQUEST, "offset and limit are whole numbers");
     };
     let incidents = shared.app.incidents.clone();
+    let wanted = wanted(query.as_deref());
     let made = made(&shared.pages, move || {
-        let listing = incidents.list(part.offset, part.limit)?;
+        let listing = incidents.list(&wanted, part.offset, part.limit)?;
         serde_json::to_vec_pretty(&listing).ok().map(Bytes::from)
     });
     made.await.unwrap_or_else(cannot)
+}
+
+/// Whose incidents a query asks for. Bytes that are no UTF-8 are in no name, so nothing is of it.
+fn wanted(query: Option<&str>) -> Wanted {
+    let mut wanted = Wanted::default();
+    for (key, value) in query.unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')) {
+        let plus = value.replace('+', " ");
+        let value = || Some(percent_decode_str(&plus).decode_utf8_lossy().into_owned());
+        match key {
+            "store" => wanted.store = value(),
+            "lock" => wanted.lock = value(),
+            _ => {}
+        }
+    }
+    wanted
 }
 
 /// One document, as it was written.

@@ -5,6 +5,7 @@ mod groups;
 mod host_page;
 mod incidents;
 mod lock_page;
+mod lock_sections;
 mod needs_a_look;
 mod pages;
 mod scrape;

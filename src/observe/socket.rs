@@ -24,6 +24,9 @@ pub struct Sockets {
     pub processes: BTreeMap<i32, SocketUser>,
     /// TCP, by its two ends as the process sees them: near, far.
     pub tcp: BTreeMap<(SocketAddr, SocketAddr), Vec<OpenSocket>>,
+    /// Connections through Unix sockets, by the path that the server gave its own; `None` where the kernel does not tell. Only
+    /// those that began in the exporter's own network namespace.
+    pub unix: Option<BTreeMap<Arc<str>, Vec<UnixLink>>>,
     /// There are more than were looked at.
     pub is_cut: bool,
     /// Processes whose network namespace may not be seen: others may be connected from there.
@@ -47,5 +50,14 @@ pub struct OpenSocket {
     /// Its network namespace.
     pub namespace: u64,
     /// Who has it open; nobody that may be seen, if empty.
+    pub pids: BTreeSet<i32>,
+}
+
+/// A connection through a Unix socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnixLink {
+    /// Who has the server's end open, with the number of the descriptor; nobody that may be seen, if empty.
+    pub server: BTreeSet<(i32, u32)>,
+    /// Who has the other one.
     pub pids: BTreeSet<i32>,
 }

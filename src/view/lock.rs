@@ -4,6 +4,7 @@ mod copies;
 
 use std::time::Duration;
 
+use super::clients::other_renewer;
 use super::holder::{Holder, can_see_holder, holder_view, holders, worst};
 use super::{LockView, contention, coverage, hint, resources, slowlog};
 use crate::config::SeriesTier;
@@ -164,6 +165,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
             Some((write.after?.0, write.shown.span.done))
         }),
         renewer_separate: lock.renewers.separate(),
+        other_renewer: other_renewer(state, lock, now),
         renewals: Vec::new(),
         told: resources::told(state, lock, now),
         contention: contention::proofs(lock, now),

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 pub use crate::derive::lock::proof::Basis;
 pub use build::Instant;
-pub use clients::{ByLibrary, ClientView, ClientsView, RenewalView};
+pub use clients::{ByLibrary, ClientView, ClientsView, OtherRenewer, RenewalView};
 pub use clock::ClockView;
 pub use contention::{ContentionView, PartyView};
 pub use coverage::BLIND;
@@ -229,6 +229,8 @@ pub struct LockView {
     pub last_write: Option<(Mono, Mono)>,
     /// Whether another process renews it than the one that works.
     pub renewer_separate: Option<bool>,
+    /// A process other than the worker's that renewed its present tenure.
+    pub other_renewer: Option<OtherRenewer>,
     /// What its last renewals told of that, the newest first.
     pub renewals: Vec<RenewalView>,
     /// What sources tell of it.

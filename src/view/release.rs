@@ -5,7 +5,7 @@
 //! What is looked for: a holder that is proven to have ended and cannot come back, long enough ago for its last requests to
 //! have arrived; nothing that renews in its place; one history of the key; and resources that would refuse a late write.
 
-use super::{Aspect, BlindReason, HolderView, Liveness, LockView, Signal, StoreView};
+use super::{Aspect, BlindReason, HolderView, Liveness, LockView, OtherRenewer, Signal, StoreView};
 
 /// Seconds that the last requests of a holder that has ended may be under way.
 const LAST_REQUESTS: f64 = 10.0;
@@ -56,7 +56,9 @@ pub fn release(store: &StoreView, lock: &LockView) -> Release {
     let mut checks = vec![held, one];
     checks.push(ended(holder));
     checks.push(ended_long_ago(lock, holder));
-    checks.push(not_renewed(lock, holder));
+    let not_renewed = not_renewed(lock, holder);
+    let no_other = no_other_renewer(lock, not_renewed.passed);
+    checks.extend([not_renewed, no_other]);
     checks.push(own_token(lock));
     checks.push(not_on_purpose(lock));
     checks.push(one_history(store, lock));
@@ -161,6 +163,29 @@ fn not_renewed(lock: &LockView, holder: Option<&HolderView>) -> Check {
         }
         _ => check(what, None, "whether something renews it is not known"),
     }
+}
+
+/// Whether another process that renewed it could go on. One that stands still writes nothing, and may later.
+fn no_other_renewer(lock: &LockView, not_renewed: Option<bool>) -> Check {
+    let (passed, found) = match lock.other_renewer {
+        Some(OtherRenewer { pid, lives: Some(true) }) => {
+            (Some(false), format!("process {pid} renewed it for its holder, and lives"))
+        }
+        Some(OtherRenewer { pid, lives: None }) => (
+            None,
+            format!("process {pid} renewed it for its holder; whether it lives is not known"),
+        ),
+        Some(OtherRenewer { pid, lives: Some(false) }) => {
+            let found =
+                format!("process {pid} renewed it for its holder, and has no connection left");
+            (Some(true), found)
+        }
+        None if not_renewed == Some(true) => {
+            (Some(true), "no other process was seen to renew it, and nothing does".to_owned())
+        }
+        None => (None, "who renews it is not known".to_owned()),
+    };
+    check("no_other_renewer", passed, found)
 }
 
 fn own_token(lock: &LockView) -> Check {

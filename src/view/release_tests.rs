@@ -50,6 +50,20 @@ fn a_lock_of_a_dead_holder_that_nothing_renews_can_be_released() {
     assert_eq!(failed(&found, Some(true)).len(), found.checks.len());
 }
 
+fn renewer(lock: &mut LockView, lives: Option<bool>) {
+    lock.other_renewer = Some(OtherRenewer { pid: 30, lives });
+}
+
+#[test]
+fn a_renewer_that_has_ended_renews_no_more() {
+    let (store, mut lock) = safe();
+    renewer(&mut lock, Some(false));
+    let found = release(&store, &lock);
+    assert_eq!(found.safe, Some(true), "{found:?}");
+    let told = found.checks.iter().find(|c| c.what == "no_other_renewer").unwrap();
+    assert!(told.found.contains("process 30"), "{told:?}");
+}
+
 #[test]
 fn every_check_that_fails_makes_it_unsafe() {
     let is = |check: &'static str| (Some(false), vec![check]);
@@ -66,6 +80,7 @@ fn every_check_that_fails_makes_it_unsafe() {
         l.signals[Signal::RenewalAfterLostLiveness as usize].1 = Some(true);
     };
     assert_eq!(changed(|_, l| renewed(l)), is("not_renewed"));
+    assert_eq!(changed(|_, l| renewer(l, Some(true))), is("no_other_renewer"));
     assert_eq!(changed(|_, l| l.left_to_expire = true), is("not_left_to_expire"));
     assert_eq!(changed(|s, _| s.primaries = Some(2)), is("one_history"));
     assert_eq!(changed(|s, _| s.sentinels_disagree = Some(true)), is("one_history"));
@@ -88,7 +103,9 @@ fn what_cannot_be_judged_is_never_safe() {
     assert_eq!(changed(|_, l| l.held = None), is("held"));
     assert_eq!(changed(|_, l| l.holders[0].lost_seconds = None).0, None);
     assert_eq!(changed(|_, l| l.votes = Some(Votes { most: 2, needed: 2, of: 3 })).0, None);
-    assert_eq!(changed(|_, l| l.renewal_period_seconds = None), is("not_renewed"));
+    let no_period = (None, vec!["not_renewed", "no_other_renewer"]);
+    assert_eq!(changed(|_, l| l.renewal_period_seconds = None), no_period);
+    assert_eq!(changed(|_, l| renewer(l, None)), is("no_other_renewer"));
     let reused = (Aspect::Token, BlindReason::ReusableToken);
     assert_eq!(changed(|_, l| l.blind.push(reused)), is("own_token"));
     assert_eq!(changed(|s, _| s.primaries = None), is("one_history"));

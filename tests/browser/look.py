@@ -1,9 +1,10 @@
-"""look.py URL DIRECTORY AXE (NAME PATH HOW)...: opens pages of an exporter in a headless Chromium, each at three sizes in light
-and dark, saves what they look like, and holds each to what every page must be: nothing complains, nothing runs, nothing is
-loaded but the style sheet, nothing is wider than the window, and axe-core finds no violation. Prints each fault in a line
-of its own; exit status 1 if there are any. It does not know what the pages say.
+"""look.py URL DIRECTORY AXE (NAME PATH HOW)...: opens pages of an exporter in a headless Chromium, saves what they look like,
+and holds each to what every page must be: nothing complains, nothing runs, nothing is loaded but the style sheet, nothing is
+wider than the window, and axe-core finds no violation. Prints each fault in a line of its own; exit status 1 if there are any.
+It does not know what the pages say.
 
-HOW is `whole`: all of that; `brief`: the smallest size in light and the largest in dark; `pictures`: those, without the
+HOW is `whole`: all of that, at three sizes, light and dark, and by keys; `main`: the same with pictures at three sizes in light
+only; `ruled`: pictures of the smallest size in light and the largest in dark, and the rules; `pictures`: those, without the
 rules; `opened`: opened with scripts and without the policy, so that whatever would run, runs.
 """
 
@@ -22,9 +23,14 @@ COLOURS = {'runOnly': {'type': 'rule', 'values': ['color-contrast', 'color-contr
 
 def sizes(how, scheme):
     """The sizes at which a page is looked at in a colour scheme."""
-    if how == 'whole':
+    if how == 'whole' or how == 'main' and scheme == 'light':
         return SIZES
     return SIZES[:1] if scheme == 'light' else SIZES[-1:]
+
+
+def still(path):
+    """A page that does not reload while it is looked at."""
+    return path + ('&' if '?' in path else '?') + 'refresh=off'
 
 
 class Look:
@@ -60,15 +66,15 @@ class Look:
         for scheme in ('light', 'dark'):
             where = f'{name} {scheme}'
             page = self.page(where, color_scheme=scheme, java_script_enabled=False)
+            begun = time.monotonic()
+            answer = page.goto(self.url + still(path), wait_until='load')
+            took = time.monotonic() - begun
+            if answer.status != 200:
+                self.fault(where, f'status {answer.status}')
+            if took > 30:
+                self.fault(where, f'took {took:.1f} s')
             for width, height in sizes(how, scheme):
                 page.set_viewport_size({'width': width, 'height': height})
-                begun = time.monotonic()
-                answer = page.goto(self.url + path, wait_until='load')
-                took = time.monotonic() - begun
-                if answer.status != 200:
-                    self.fault(where, f'status {answer.status}')
-                if took > 30:
-                    self.fault(where, f'took {took:.1f} s at {width} px')
                 file = os.path.join(self.directory, f'{name}-{width}-{scheme}.png')
                 tall = page.locator('body').bounding_box()['height']
                 clip = {'x': 0, 'y': 0, 'width': width, 'height': min(int(tall) + 1, TALLEST)}
@@ -77,34 +83,35 @@ class Look:
 
     def by_the_rules(self, name, path, how):
         """With axe-core, which has to be let past the policy; and whether anything is cut off, or out of reach of keys."""
-        for scheme in ('light', 'dark'):
-            page = self.page(f'{name} {scheme}', color_scheme=scheme, bypass_csp=True)
-            # Standing still, or it may reload under the rules.
-            mark = '&' if '?' in path else '?'
-            page.goto(f'{self.url}{path}{mark}refresh=off')
+        page = self.page(name, bypass_csp=True)
+        page.goto(self.url + still(path))
+        for width, height in SIZES:
+            page.set_viewport_size({'width': width, 'height': height})
+            wide = page.evaluate('document.documentElement.scrollWidth')
+            if wide > width:
+                self.fault(name, f'is {wide} px wide at {width} px')
+        if how in ('whole', 'main', 'ruled'):
             page.evaluate(self.axe)
-            for width, height in sizes(how, scheme):
-                where = f'{name} {scheme} at {width} px'
-                page.set_viewport_size({'width': width, 'height': height})
-                wide = page.evaluate('document.documentElement.scrollWidth')
-                if wide > width:
-                    self.fault(where, f'is {wide} px wide')
-                # Sizes differ in what is where, schemes in colours only.
-                rules = RULES if scheme == 'light' else COLOURS
-                is_asked = width == 360 if scheme == 'light' else width == 1280 and how == 'whole'
-                if not is_asked or how in ('pictures', 'opened'):
-                    continue
-                found = page.evaluate('rules => axe.run(document, rules)', rules)
-                for rule in found['violations']:
-                    node = rule['nodes'][0]
-                    self.fault(where, f"axe {rule['id']} ({len(rule['nodes'])}): {rule['help']}: {node['html'][:200]}"
-                                      f" {node.get('failureSummary', '')[:300]!r}")
-            page.context.close()
+            # Sizes differ in what is where, schemes in colours only.
+            page.set_viewport_size({'width': SIZES[0][0], 'height': SIZES[0][1]})
+            self.ask_axe(page, f'{name} light', RULES)
+            page.set_viewport_size({'width': SIZES[-1][0], 'height': SIZES[-1][1]})
+            page.emulate_media(color_scheme='dark')
+            self.ask_axe(page, f'{name} dark', COLOURS)
+        page.context.close()
+
+    def ask_axe(self, page, where, rules):
+        """Tells what breaks the rules."""
+        found = page.evaluate('rules => axe.run(document, rules)', rules)
+        for rule in found['violations']:
+            node = rule['nodes'][0]
+            self.fault(where, f"axe {rule['id']} ({len(rule['nodes'])}): {rule['help']}: {node['html'][:200]}"
+                              f" {node.get('failureSummary', '')[:300]!r}")
 
     def by_keys(self, name, path):
         """Everything that can be used is reached by the tab key, the first of it the way past the head of the page."""
         page = self.page(f'{name} keys')
-        page.goto(self.url + path + ('&' if '?' in path else '?') + 'refresh=off')
+        page.goto(self.url + still(path))
         usable = page.evaluate("document.querySelectorAll('a[href], input:not([type=hidden]), button').length")
         page.keyboard.press('Tab')
         first = page.evaluate("[document.activeElement.className, document.activeElement.getBoundingClientRect().left >= 0]")
@@ -119,7 +126,6 @@ class Look:
         if reached < min(usable, 40):
             self.fault(name, f'{reached} of {usable} can be reached by the tab key')
         page.context.close()
-
 
     def stands(self, path):
         """A page that will reload itself, with a reader in the middle of it."""
@@ -150,14 +156,14 @@ def main():
         program = os.environ.get('CHROMIUM', '/usr/bin/chromium')
         browser = playwright.chromium.launch(executable_path=program, args=['--no-sandbox'])
         look = Look(browser, url, directory, axe)
-        reader = look.stands(pages[1]) if pages[2] == 'whole' else None
+        reader = look.stands(pages[1]) if pages[2] in ('whole', 'main') else None
         for name, path, how in zip(pages[::3], pages[1::3], pages[2::3]):
             begun_page = time.monotonic()
             if how != 'opened':
                 look.as_it_is(name, path, how)
             seen = time.monotonic()
             look.by_the_rules(name, path, how)
-            if how == 'whole':
+            if how in ('whole', 'main'):
                 look.by_keys(name, path)
             print(f'{name}: {seen - begun_page:.1f} s to look, {time.monotonic() - seen:.1f} s by the rules')
         if reader:

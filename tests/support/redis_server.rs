@@ -3,7 +3,7 @@
 //! what it may do in production.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -132,6 +132,11 @@ impl RedisSetup {
     pub fn cluster(mut self) -> Self {
         self.is_cluster = true;
         self.arguments(&["--cluster-enabled", "yes"])
+    }
+
+    /// Lets it listen on a Unix socket too.
+    pub fn unix_socket(self, path: &Path) -> Self {
+        self.arguments(&["--unixsocket", &path.display().to_string()])
     }
 
     /// Lets it go by a clock of the test.

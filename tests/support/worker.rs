@@ -22,6 +22,13 @@ impl WorkerSetup {
         Self { name: name.into(), words: words.into() }
     }
 
+    /// It reaches the server through this Unix socket.
+    pub fn through(mut self, socket: &Path) -> Self {
+        let redis = self.words.iter().position(|w| w == "--redis").expect("where to find it");
+        self.words[redis + 1] = socket.display().to_string();
+        self
+    }
+
     fn with(mut self, flag: &str, value: &str) -> Self {
         self.words.extend([flag.to_owned(), value.to_owned()]);
         self

@@ -2,6 +2,7 @@
 //! what this host shows of its sockets. Knows no lock.
 
 mod origin;
+mod unix;
 mod window;
 
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ pub use window::Window;
 /// Who has the near end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Not known: nobody looked at sockets since it began, or what was seen fits several.
+    /// Not known: nobody looked at sockets since it began, or what was seen fits several, or none where it has to be here.
     Unknown,
     /// The exporter itself.
     Own,
@@ -62,7 +63,7 @@ impl Connections {
     /// Joins a server's list with the sockets of this host.
     pub fn of(read: &ClientsRead, sockets: Option<&SocketsRead>) -> Option<Self> {
         let clients = read.seen.as_deref().ok()?;
-        let host = sockets.and_then(|s| Host::of(s, clients));
+        let host = sockets.and_then(|s| Host::of(s, read));
         let join = |client: &Client| {
             let began = Window::ago(read.span, client.age);
             let origin = host.as_ref().map_or(Origin::Unknown, |h| h.origin(client, began));
@@ -70,6 +71,16 @@ impl Connections {
             Connection { client: client.clone(), origin, began, used }
         };
         Some(Self { span: read.span, list: clients.iter().map(join).collect() })
+    }
+
+    /// Joins the same list with a later look. Of connections through Unix sockets that does not tell more.
+    pub fn again(&self, read: &ClientsRead, sockets: &SocketsRead) -> Option<Self> {
+        let Self { span, list } = Self::of(read, Some(sockets))?;
+        let join = |(new, old): (&Connection, &Connection)| match new.client.is_unix() {
+            true => old.clone(),
+            false => new.clone(),
+        };
+        Some(Self { span, list: list.iter().zip(self.list.iter()).map(join).collect() })
     }
 
     /// Whether they say something of now.
@@ -83,9 +94,23 @@ impl Connections {
 pub struct HostSockets {
     /// The last look.
     pub last: Option<SocketsRead>,
+    /// The one before.
+    before: Option<SocketsRead>,
 }
 
 impl HostSockets {
+    /// Takes a look.
+    pub fn looked(&mut self, read: SocketsRead) {
+        self.before = self.last.replace(read);
+    }
+
+    /// The last look that had ended when a list was asked for; the last one, if there is none.
+    pub fn for_list(&self, read: &ClientsRead) -> Option<&SocketsRead> {
+        let has_ended = |looked: &&SocketsRead| looked.span.done <= read.span.sent;
+        let ended = [&self.last, &self.before].into_iter().flatten().find(has_ended);
+        ended.or(self.last.as_ref())
+    }
+
     /// What the last look showed, if it is recent.
     pub fn at(&self, now: Mono) -> Option<&Sockets> {
         let read = self.last.as_ref().filter(|r| now.since(r.span.done) <= EVERY * 3)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::observe::socket::OpenSocket;
+use crate::observe::socket::{OpenSocket, UnixLink};
 use crate::observe::{Line, NodeRef, StoreId};
 
 fn at(seconds: f64) -> Mono {
@@ -139,4 +139,111 @@ fn without_a_look_nothing_is_known() {
     assert_eq!(Connections::of(&list, None).unwrap().list[0].origin, Origin::Unknown);
     let failed = SocketsRead { span: span(99.0), seen: Err("no".to_owned()) };
     assert_eq!(Connections::of(&list, Some(&failed)).unwrap().list[0].origin, Origin::Unknown);
+}
+
+const PATH: &str = "/run/redis.sock";
+
+/// A client through the socket, by the server's descriptor.
+fn through(descriptor: u32, age: u64) -> Client {
+    let addr = format!("{PATH}:0");
+    let client = client(u64::from(descriptor), &addr, &addr, age, 0, "get");
+    Client { descriptor: Some(descriptor), ..client }
+}
+
+/// The server's pids and its descriptor, and the pids of the other end.
+type Through<'a> = (&'a [i32], u32, &'a [i32]);
+
+/// A look that shows these connections through the socket.
+fn looked_through(seconds: f64, links: &[Through<'_>]) -> SocketsRead {
+    let link = |(servers, number, pids): &Through<'_>| UnixLink {
+        server: servers.iter().map(|pid| (*pid, *number)).collect(),
+        pids: pids.iter().copied().collect(),
+    };
+    let unix = [(PATH.into(), links.iter().map(link).collect())];
+    let seen = Sockets { own: Some(1), unix: Some(unix.into()), ..Sockets::default() };
+    SocketsRead { span: span(seconds), seen: Ok(seen.into()) }
+}
+
+fn on_the_socket(seconds: f64, clients: Vec<Client>) -> ClientsRead {
+    let mut list = listed(seconds, clients);
+    list.node.addr = PATH.into();
+    list
+}
+
+fn origins_through(list: &ClientsRead, sockets: &SocketsRead) -> Vec<Origin> {
+    let joined = Connections::of(list, Some(sockets)).unwrap();
+    joined.list.iter().map(|c| c.origin.clone()).collect()
+}
+
+#[test]
+fn clients_through_a_socket_are_told_by_the_descriptor() {
+    let all: &[Through<'_>] = &[
+        // The server's child has what was connected when it began.
+        (&[9, 10], 8, &[1]),
+        (&[9, 10], 11, &[20]),
+        (&[9], 12, &[21, 22]),
+        (&[9], 13, &[]),
+        // Another server with the same path in a container.
+        (&[99], 11, &[30]),
+        (&[99], 14, &[31]),
+    ];
+    let clients = vec![
+        through(8, 60),
+        through(11, 60),
+        through(12, 60),
+        through(13, 60),
+        through(14, 60),
+        through(11, 0),
+        Client { descriptor: None, ..through(15, 60) },
+    ];
+    let list = on_the_socket(100.0, clients.clone());
+    let unknown = Origin::Unknown;
+    let want = [
+        Origin::Own,
+        here(&[20]),
+        here(&[21, 22]),
+        Origin::Hidden,
+        unknown.clone(),
+        unknown.clone(),
+        unknown.clone(),
+    ];
+    let before = looked_through(99.0, all);
+    assert_eq!(origins_through(&list, &before), want);
+    // A descriptor may be another connection's by the time of a later look.
+    let later = looked_through(101.0, &[(&[9], 8, &[1]), (&[9], 11, &[21])]);
+    assert!(origins_through(&list, &later).iter().all(|o| *o == unknown));
+    let joined = Connections::of(&list, Some(&before)).unwrap().again(&list, &later).unwrap();
+    assert_eq!(joined.list.iter().map(|c| c.origin.clone()).collect::<Vec<_>>(), want);
+    // A store that is elsewhere, with a socket of that path over there.
+    assert_eq!(origins(clients, &before), vec![unknown; 7]);
+}
+
+#[test]
+fn where_the_servers_descriptors_may_not_be_read() {
+    let list = on_the_socket(100.0, vec![through(8, 60), through(11, 60)]);
+    let none = looked_through(99.0, &[(&[], 0, &[1]), (&[], 0, &[])]);
+    assert_eq!(origins_through(&list, &none), [Origin::Hidden, Origin::Hidden]);
+    // One of them may be seen, and nothing says which it is; or one is not among those that are seen.
+    let seen: [&[Through<'_>]; 2] = [&[(&[], 0, &[1]), (&[], 0, &[20])], &[(&[], 0, &[1])]];
+    for links in seen {
+        let some = looked_through(99.0, links);
+        assert_eq!(origins_through(&list, &some), [Origin::Unknown, Origin::Unknown]);
+    }
+}
+
+#[test]
+fn clients_over_tcp_of_a_server_that_is_reached_through_its_socket() {
+    let clients = || vec![through(8, 60), client(2, "127.0.0.1:50002", HERE, 60, 0, "get")];
+    let list = on_the_socket(100.0, clients());
+    let with = |servers: &[i32]| {
+        let tcp = [("127.0.0.1:50002", HERE, 1, &[20][..]), (HERE, "127.0.0.1:50002", 1, servers)];
+        let mut read = looked(99.0, &tcp);
+        let through = looked_through(99.0, &[(servers, 8, &[1])]);
+        let mut seen = read.seen.as_deref().unwrap().clone();
+        seen.unix = through.seen.unwrap().unix.clone();
+        read.seen = Ok(seen.into());
+        origins_through(&list, &read)
+    };
+    assert_eq!(with(&[9]), [Origin::Own, here(&[20])]);
+    assert_eq!(with(&[])[1], Origin::Unknown);
 }

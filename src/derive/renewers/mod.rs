@@ -45,6 +45,9 @@ pub struct Renewers {
     own: BTreeSet<(i32, u64)>,
     /// The last renewals, the newest last.
     pub weighed: VecDeque<Weighed>,
+    /// Processes other than the worker's that were found to renew, by pid and start time, and of which tenure: who renewed
+    /// once may go on after the worker has ended, when nothing can be weighed any more.
+    others: (Mono, BTreeSet<(i32, u64)>),
 }
 
 impl Renewers {
@@ -52,6 +55,32 @@ impl Renewers {
     pub fn forget(&mut self) {
         self.weighed.clear();
         self.own.clear();
+    }
+
+    /// The processes other than the worker's that were found to renew this tenure.
+    pub fn others(&self, tenure: Mono) -> impl Iterator<Item = (i32, u64)> + '_ {
+        let (of, known) = &self.others;
+        known.iter().copied().filter(move |_| *of == tenure)
+    }
+
+    /// Keeps in mind who renews, if it is another process. `started` tells when one did.
+    pub fn remember(&mut self, started: impl Fn(i32) -> Option<u64>) {
+        if self.others.0 != self.tenure {
+            self.others = (self.tenure, BTreeSet::new());
+        }
+        if self.separate() != Some(true) {
+            return;
+        }
+        let last = || self.weighed.iter().rev().take(AGREE);
+        let fits = |w: &Weighed, pid: &i32| w.others.get(pid).is_some_and(|f| *f != Fit::Excluded);
+        for pid in last().next().into_iter().flat_map(|w| w.others.keys()) {
+            if self.others.1.len() < MOST_OTHERS
+                && last().all(|w| fits(w, pid))
+                && let Some(started) = started(*pid)
+            {
+                self.others.1.insert((*pid, started));
+            }
+        }
     }
 
     /// Takes a list of the primary's clients. `tenure` is when it was first seen, `own` the worker's processes.

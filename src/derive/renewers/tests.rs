@@ -125,3 +125,23 @@ fn two_lists_after_one_renewal_are_one_word() {
         assert_eq!((renewers.weighed.len(), renewers.weighed[0].own), (1, want), "{seconds}");
     }
 }
+
+#[test]
+fn who_renewed_is_kept_in_mind_for_the_tenure() {
+    // Another one reads now and then.
+    let by = |r: f64| {
+        let reader = if r == 110.0 { r + 1.0 } else { 50.0 };
+        vec![Used(Some(OTHER), r, "pexpire"), Used(Some(30), reader, "get")]
+    };
+    let mut known = rounds(3, 5.0, false, by);
+    known.remember(|pid| Some(pid as u64 + 1));
+    let others = |r: &Renewers, tenure: f64| r.others(at(tenure)).collect::<Vec<_>>();
+    known.forget();
+    known.remember(|_| None);
+    assert_eq!(others(&known, 1.0), [(OTHER, 21)], "nothing can be weighed any more");
+    assert!(others(&known, 2.0).is_empty(), "another owner's");
+    let own = |r: f64| vec![Used(Some(WORKER), r, "set"), Used(Some(OTHER), 50.0, "get")];
+    let mut renewers = rounds(3, 5.0, false, own);
+    renewers.remember(|_| Some(7));
+    assert!(others(&renewers, 1.0).is_empty());
+}

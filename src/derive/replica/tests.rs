@@ -77,6 +77,22 @@ fn a_free_lock_that_is_taken_for_an_instant_again_and_again_is_no_divergence() {
 }
 
 #[test]
+fn a_lock_that_lived_between_two_reads_is_no_divergence_however_often_the_replica_was_read_then() {
+    let mut r = Replica::new("r".into());
+    let free = |s, offset| sight(s, offset, None);
+    // Taken and let go between the reads of the primary; the replica has not come to the second.
+    for s in [1.1, 1.2] {
+        r.look(sight(s, 110, Some(("a", 90_000))), [&free(1.0, 100)]);
+    }
+    r.settle(&free(2.0, 120));
+    assert_eq!(r.kind, None, "{r:?}");
+    // One that has come to it shows that it is not gone there.
+    r.look(sight(2.1, 120, Some(("a", 90_000))), [&free(2.0, 120)]);
+    r.settle(&free(3.0, 120));
+    assert_eq!(r.kind, Some(DivergenceKind::Extra));
+}
+
+#[test]
 fn a_replica_that_lags_decides_nothing() {
     let mut r = Replica::new("r".into());
     for k in 0..5 {

@@ -18,18 +18,18 @@ impl State {
     pub(super) fn clients(&mut self, read: &ClientsRead) {
         let Some(store) = self.stores.get_mut(&read.node.store) else { return };
         let Some(node) = store.nodes.get_mut(&read.node.addr) else { return };
-        node.list(read, self.sockets.last.as_ref());
+        node.list(read, self.sockets.for_list(read));
         self.count_links(read.node.store, read.span.done);
         self.weigh_renewers(&read.node);
     }
 
     pub(super) fn sockets_seen(&mut self, read: &SocketsRead) {
-        self.sockets.last = Some(read.clone());
+        self.sockets.looked(read.clone());
         let ids: Vec<StoreId> = self.stores.keys().copied().collect();
         for id in ids {
             for node in self.stores.get_mut(&id).into_iter().flat_map(|s| s.nodes.values_mut()) {
-                let clients = node.clients.as_ref();
-                node.connections = clients.and_then(|c| Connections::of(c, Some(read)));
+                let known = node.clients.as_ref().zip(node.connections.as_ref());
+                node.connections = known.and_then(|(list, known)| known.again(list, read));
             }
             self.count_links(id, read.span.done);
         }
@@ -50,6 +50,8 @@ impl State {
             match (own, last) {
                 (Some(own), Some((tenure, mark))) => {
                     lock.renewers.weigh(tenure, &own, mark, *span, list, node.has_churn);
+                    let started = |pid| Some(sockets?.processes.get(&pid)?.start_ticks);
+                    lock.renewers.remember(started);
                 }
                 _ => lock.renewers.forget(),
             }
@@ -113,6 +115,7 @@ fn links(store: &Store, now: Mono) -> Option<(BTreeMap<i32, Vec<Link>>, bool)> {
         let connections = node.connections.as_ref().filter(|c| c.is_recent(now))?;
         for Connection { client, origin, .. } in connections.list.iter() {
             match origin {
+                // It is of this host for certain, and may be anybody's.
                 Origin::Unknown if client.is_unix() => return None,
                 Origin::Unknown => is_settled = false,
                 Origin::Here(pids) => {

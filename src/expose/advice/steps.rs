@@ -27,8 +27,9 @@ pub fn steps(class: Class) -> &'static Steps {
     }
 }
 
-const RECORD: &str = "The exporter has recorded the state of the lock, its holder's fingerprint and what happened last. It \
-    forgets them when it is restarted: save the lock's JSON document before anybody restarts anything.";
+const RECORD: &str = "The exporter made a document of each rise of a signal: with an evidence directory it outlives a restart, \
+    without one it does not, and neither does what happened last. Save the lock's evidence document before anybody restarts \
+    anything.";
 
 const TTL: &str = "Do not lengthen the lease's TTL: it undoes nothing that happened, and keeps the next worker out for longer.";
 

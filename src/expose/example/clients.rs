@@ -10,7 +10,7 @@ pub fn of_main() -> Arc<ClientsView> {
     let other =
         ClientView { worker: None, liveness: None, ..ClientView::example(4712, HOSTILE, HOSTILE) };
     let list = vec![ClientView::example(4711, "python3", "orders"), other];
-    Arc::new(ClientsView { age_seconds: 3.0, list, beyond: 2 })
+    Arc::new(ClientsView { age_seconds: 3.0, list, beyond: 2, ..ClientsView::default() })
 }
 
 /// One that another process made.

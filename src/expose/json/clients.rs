@@ -62,7 +62,7 @@ pub(super) fn describe_clients(lock: &LockView) -> Option<Vec<Client<'_>>> {
         age_seconds: c.age_seconds,
         idle_seconds: c.idle_seconds,
         last_command: not_empty(&c.command),
-        can_renew: lock.last_write.and_then(|write| c.can_have_renewed(write)),
+        can_renew: lock.last_write.and_then(|write| clients.can_have_renewed(c, write)),
     });
     Some(describe.collect())
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::clients::{Client, Renewer, describe_clients, describe_renewer};
 use super::clock::{Clock, NodeClock, nodes_of};
 use super::lock::{Lock, describe};
+use super::recent::{RecentLease, describe_recent};
 use super::store::{List, Server, describe_lists, describe_servers};
 use super::worker::{Roster, WholeWorker, describe_whole_worker};
 use crate::expose::{SelfFacts, advice, standing};
@@ -33,6 +34,7 @@ pub struct Evidence<'a> {
     clients_beyond: Option<u64>,
     clients_age_seconds: Option<f64>,
     renewer: Option<Renewer<'a>>,
+    recent: RecentLease<'a>,
     servers: Vec<Server<'a>>,
     server_clocks: Vec<NodeClock<'a>>,
     clocks: Vec<Clock<'a>>,
@@ -108,6 +110,7 @@ pub fn evidence<'a>(
         clients_beyond: lock.clients.as_ref().map(|c| c.beyond),
         clients_age_seconds: lock.clients.as_ref().map(|c| c.age_seconds),
         renewer: describe_renewer(lock),
+        recent: describe_recent(view, lock),
         servers: describe_servers(store),
         server_clocks: nodes_of(store),
         clocks: view.clocks.iter().map(Clock::of).collect(),

@@ -8,6 +8,7 @@ mod group;
 mod holder;
 mod host;
 mod lock;
+mod recent;
 mod release;
 mod resources;
 mod slow;
@@ -23,6 +24,7 @@ use self::clients::{Client, Renewer, describe_clients, describe_renewer};
 use self::clock::{Clock, NodeClock, Steps};
 use self::group::{Group, describe_groups};
 use self::lock::{Lock, describe};
+use self::recent::{RecentLease, describe_recent};
 use self::store::{Store, describe_store};
 use self::worker::{Roster, WholeWorker, Worker, describe_whole_worker, describe_worker};
 use crate::expose::advice;
@@ -59,6 +61,7 @@ pub struct OneLock<'a> {
     clients_beyond: Option<u64>,
     clients_age_seconds: Option<f64>,
     renewer: Option<Renewer<'a>>,
+    recent: RecentLease<'a>,
 }
 
 /// `/api/v1/workers`.
@@ -122,6 +125,7 @@ pub fn one<'a>(view: &'a View, store: &str, lock: &str) -> Option<OneLock<'a>> {
         clients_beyond: lock.clients.as_ref().map(|c| c.beyond),
         clients,
         renewer: describe_renewer(lock),
+        recent: describe_recent(view, lock),
         lock: describe(store, lock, &Roster::of(view)),
         first_steps: advice::first_steps(store, lock),
     })

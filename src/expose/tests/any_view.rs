@@ -130,6 +130,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             told: ToldView::default(),
             clients: None,
             last_write: None,
+            other_renewer: None,
             renewer_separate: n[0].map(|n| n > 1.0),
             renewals: Vec::new(),
             contention: Vec::new(),

@@ -60,12 +60,18 @@ async fn the_api_says_nothing_of_now_about_what_was_not_read_lately() {
     }
 }
 
-/// The example of a document in `api.md`, the first after its heading.
-fn documented(heading: &str) -> serde_json::Value {
+/// The examples of documents under a heading of `api.md`.
+pub fn examples(heading: &str) -> Vec<serde_json::Value> {
     let text = include_str!("../../expose/api.md");
     let (_, after) = text.split_once(&format!("\n## {heading}\n")).expect("the heading");
-    let example = after.split("```json\n").nth(1).and_then(|t| t.split("\n```").next());
-    serde_json::from_str(example.expect("an example")).expect("JSON")
+    let part = after.split("\n## ").next().unwrap_or(after);
+    let examples = part.split("```json\n").skip(1).filter_map(|t| t.split("\n```").next());
+    examples.map(|e| serde_json::from_str(e).expect("JSON")).collect()
+}
+
+/// The only one.
+fn documented(heading: &str) -> serde_json::Value {
+    examples(heading).into_iter().next().expect("an example")
 }
 
 #[tokio::test]
@@ -95,6 +101,14 @@ async fn the_example_of_who_is_connected_is_what_is_answered() {
     let server = Setup::example().start().await;
     let answer = server.ask(&get("/api/v1/locks/main/orders")).await.json();
     let documented = documented("Who is connected");
+    assert_eq!(
+        answer["recent"]["writes"][0],
+        serde_json::json!({"age_seconds": 120.0, "what": "held", "left_seconds": 30.0})
+    );
+    assert_eq!(answer["recent"]["writes"][1]["left_seconds"], serde_json::Value::Null, "ended");
+    assert_eq!(answer["recent"]["writes"].as_array().unwrap().len(), 11);
+    assert_eq!(answer["recent"]["beats"][0]["worker"], "orders-1");
+    assert_eq!(answer["recent"]["beats"][0]["ages_seconds"].as_array().unwrap().len(), 40);
     for part in ["clients_beyond", "clients_age_seconds", "renewer"] {
         assert_eq!(answer[part], documented[part], "{part}");
     }

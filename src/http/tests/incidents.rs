@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::api::examples;
 use super::support::{Setup, get};
 use crate::evidence::{Incidents, Recorder};
 use crate::expose::SelfFacts;
@@ -33,6 +34,23 @@ async fn incidents_are_listed_and_read_by_their_id() {
     }
     let second = server.ask(&get("/api/v1/incidents?offset=1&limit=1")).await.json();
     assert_eq!(second["incidents"], serde_json::json!([all["incidents"][1]]));
+    let mut of_locks = 0;
+    for lock in ["orders", "%6frders", "nightly", "nothing", ""] {
+        let path = format!("/api/v1/incidents?lock={lock}&store=main");
+        let some = server.ask(&get(&path)).await.json();
+        let name = lock.replace("%6f", "o");
+        let expected = all["incidents"].as_array().unwrap().iter();
+        let expected: Vec<_> = expected.filter(|i| i["lock"] == *name).collect();
+        assert_eq!(some["incidents"], serde_json::json!(expected), "{path}");
+        assert_eq!(
+            (&some["total"], &some["incidents_kept"]),
+            (&expected.len().into(), &count.into())
+        );
+        of_locks += expected.len();
+    }
+    assert!(of_locks > 0);
+    let other = server.ask(&get("/api/v1/incidents?store=nothing")).await.json();
+    assert_eq!((&other["total"], &other["incidents"]), (&0.into(), &serde_json::json!([])));
     assert_eq!(server.ask(&get("/api/v1/incidents?limit=x")).await.status, 400);
     for wrong in
         ["x", "..", "%2e%2e%2fetc%2fpasswd", "..%2f..", &ids[0].replace('-', "%2d%00"), "%ff"]
@@ -58,4 +76,31 @@ async fn evidence_of_now_is_there_before_anything_rose() {
     assert_eq!((none.status, none.json()["error"].is_string()), (404, true));
     let empty = server.ask(&get("/api/v1/incidents")).await.json();
     assert_eq!((&empty["incidents_kept"], &empty["keep"]), (&0.into(), &50.into()));
+}
+
+#[tokio::test]
+async fn the_examples_of_the_documents_are_what_is_answered() {
+    let server = Setup { incidents: recorded(), ..Setup::example() }.start().await;
+    let examples = examples("Evidence and incidents");
+    let [incident, evidence] = examples.as_slice() else { panic!("{examples:?}") };
+    let all = server.ask(&get("/api/v1/incidents?store=main&lock=orders")).await.json();
+    // Digits that no other incident has end the id, and a version's length is in the size.
+    let known = |incident: &serde_json::Value| {
+        let mut incident = incident.clone();
+        let id = incident["id"].as_str().unwrap().to_owned();
+        let size = incident["bytes"].take();
+        assert!(size.as_u64().is_some_and(|n| n > 1000), "{size}");
+        incident["id"] = id[..id.len() - 8].into();
+        incident
+    };
+    let found: Vec<_> = all["incidents"].as_array().unwrap().iter().map(known).collect();
+    assert!(found.contains(&known(incident)), "{all:#}");
+    let answer = server.ask(&get("/api/v1/locks/main/orders/evidence")).await.json();
+    for (field, shown) in evidence.as_object().unwrap() {
+        let mut answer = answer[field].clone();
+        if let (Some(shown), Some(answer)) = (shown.as_array(), answer.as_array_mut()) {
+            answer.truncate(shown.len());
+        }
+        assert_eq!(answer, *shown, "{field}: {answer:#}");
+    }
 }

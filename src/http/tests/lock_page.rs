@@ -47,7 +47,10 @@ async fn it_has_everything_that_is_known() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert_eq!(links(&page, "/api/v1/locks/"), ["main/orders"; 2], "above, and to be saved");
+    let documents = ["main/orders", "main/orders/evidence", "main/orders/evidence"];
+    assert_eq!(links(&page, "/api/v1/locks/"), documents, "above, and to be saved");
+    let incidents = links(&page, "/api/v1/incidents?");
+    assert_eq!(incidents, ["store=main&amp;lock=orders"; 2]);
 }
 
 #[tokio::test]

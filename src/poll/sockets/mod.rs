@@ -1,6 +1,7 @@
 //! Looks every now and then whose the connected sockets of this host are. A thread of its own: a walk over all processes
 //! may take long or hang in the kernel, which costs nobody else anything. Sends facts only.
 
+mod diag;
 mod tables;
 mod walk;
 
@@ -36,9 +37,20 @@ pub fn spawn(procfs: PathBuf, every: Duration, out: Out) -> SocketsHandle {
 
 fn run(procfs: &Path, every: Duration, out: &Out, stopped: &Receiver<()>) {
     let mut failing = false;
+    let mut unix_fails = false;
     loop {
         let sent = clock::mono();
-        let seen = walk::walk(procfs, Limits::default());
+        let unix = diag::ends();
+        if let Err(why) = &unix
+            && !unix_fails
+        {
+            tracing::info!(
+                why,
+                "cannot tell which processes are behind connections through Unix sockets"
+            );
+        }
+        unix_fails = unix.is_err();
+        let seen = walk::walk(procfs, Limits::default(), unix.ok());
         if let Err(why) = &seen
             && !failing
         {

@@ -1,7 +1,7 @@
 //! One walk over the processes of a procfs: which network namespaces they are in, which sockets are connected there, and who
 //! has them open. Bounded in everything; what may not be read is hidden, not absent.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use rustix::fs::{Dir, OFlags, readlinkat};
 
+use super::diag::Ends;
 use super::tables;
 use crate::clock;
 use crate::observe::label;
-use crate::observe::socket::{OpenSocket, SocketUser, Sockets};
+use crate::observe::socket::{OpenSocket, SocketUser, Sockets, UnixLink};
 use crate::poll::process::dir::{ProcDir, SMALL, is_gone};
 use crate::poll::process::stat;
 
@@ -49,8 +50,8 @@ impl Default for Limits {
 /// A network namespace's inode.
 type Namespace = u64;
 
-/// Looks at all sockets.
-pub fn walk(root: &Path, limits: Limits) -> Result<Sockets, String> {
+/// Looks at all sockets; `unix` are those that are connected through a path.
+pub fn walk(root: &Path, limits: Limits, unix: Option<Ends>) -> Result<Sockets, String> {
     let begun = clock::mono();
     let is_late = || clock::mono().since(begun) > limits.time;
     let mut found = Sockets { own: own(root), ..Sockets::default() };
@@ -77,7 +78,10 @@ pub fn walk(root: &Path, limits: Limits) -> Result<Sockets, String> {
             sockets.entry(tcp.0).or_default().push((tcp, namespace));
         }
     }
-    let mut users: HashMap<u64, BTreeSet<i32>> = HashMap::new();
+    let through_paths =
+        unix.iter().flat_map(|u| &u.list).take(limits.sockets).flat_map(|e| [e.inode, e.peer]);
+    let wanted: HashSet<u64> = sockets.keys().copied().chain(through_paths).collect();
+    let mut users = Users::new();
     let mut left = limits.descriptors;
     for (pid, dir) in &open {
         if left == 0 || is_late() {
@@ -85,10 +89,10 @@ pub fn walk(root: &Path, limits: Limits) -> Result<Sockets, String> {
             break;
         }
         let mut has_some = false;
-        let looked = descriptors(dir, &mut left, |inode| {
-            if sockets.contains_key(&inode) {
+        let looked = descriptors(dir, &mut left, |inode, descriptor| {
+            if wanted.contains(&inode) {
                 has_some = true;
-                users.entry(inode).or_default().insert(*pid);
+                users.entry(inode).or_default().insert((*pid, descriptor));
             }
         });
         let is_hidden = match looked {
@@ -103,10 +107,29 @@ pub fn walk(root: &Path, limits: Limits) -> Result<Sockets, String> {
         }
     }
     for ((inode, near, far), namespace) in sockets.into_values().flatten() {
-        let pids = users.get(&inode).cloned().unwrap_or_default();
+        let pids = pids_of(&users, inode);
         found.tcp.entry((near, far)).or_default().push(OpenSocket { namespace, pids });
     }
+    found.is_cut |= unix.as_ref().is_some_and(|u| u.is_cut || u.list.len() > limits.sockets);
+    found.unix = unix.map(|u| by_path(u, limits.sockets, &users));
     Ok(found)
+}
+
+/// Who has a socket open, and by which descriptors.
+type Users = HashMap<u64, BTreeSet<(i32, u32)>>;
+
+fn pids_of(users: &Users, inode: u64) -> BTreeSet<i32> {
+    users.get(&inode).into_iter().flatten().map(|(pid, _)| *pid).collect()
+}
+
+fn by_path(ends: Ends, most: usize, users: &Users) -> BTreeMap<Arc<str>, Vec<UnixLink>> {
+    let mut all: BTreeMap<Arc<str>, Vec<UnixLink>> = BTreeMap::new();
+    for end in ends.list.into_iter().take(most) {
+        let server = users.get(&end.inode).cloned().unwrap_or_default();
+        let link = UnixLink { server, pids: pids_of(users, end.peer) };
+        all.entry(label::text(&end.path).into()).or_default().push(link);
+    }
+    all
 }
 
 /// Our own pid, in the numbers of this procfs.
@@ -157,8 +180,8 @@ fn bracketed(text: &OsStr, kind: &[u8]) -> Option<u64> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// Tells the inode of each socket that a process has open.
-fn descriptors(dir: &ProcDir, left: &mut usize, mut tell: impl FnMut(u64)) -> io::Result<()> {
+/// Tells the inode of each socket that a process has open, and by which descriptor.
+fn descriptors(dir: &ProcDir, left: &mut usize, mut tell: impl FnMut(u64, u32)) -> io::Result<()> {
     let fds = dir.open_part("fd", OFlags::RDONLY | OFlags::DIRECTORY)?;
     for entry in Dir::read_from(&fds)? {
         if *left == 0 {
@@ -172,8 +195,10 @@ fn descriptors(dir: &ProcDir, left: &mut usize, mut tell: impl FnMut(u64)) -> io
         let Ok(link) = readlinkat(&fds, entry.file_name(), Vec::with_capacity(64)) else {
             continue;
         };
-        if let Some(inode) = bracketed(OsStr::from_bytes(link.as_bytes()), b"socket:[") {
-            tell(inode);
+        let inode = bracketed(OsStr::from_bytes(link.as_bytes()), b"socket:[");
+        let number = entry.file_name().to_str().ok().and_then(|n| n.parse().ok());
+        if let (Some(inode), Some(number)) = (inode, number) {
+            tell(inode, number);
         }
     }
     Ok(())

@@ -23,6 +23,20 @@ pub struct ClientsView {
     pub list: Vec<ClientView>,
     /// Connections that are not shown, but for the exporter's.
     pub beyond: u64,
+    /// Before the server told of them.
+    pub asked: Mono,
+}
+
+impl ClientsView {
+    /// Whether one of them can have made a renewal between these instants. A list from before it tells who was there, and
+    /// nothing of what each did since: whoever it shows idle may have made it.
+    pub fn can_have_renewed(&self, client: &ClientView, renewed: (Mono, Mono)) -> Option<bool> {
+        let connection = client.connection.as_deref()?;
+        match fit(connection, renewed) {
+            Fit::Excluded => (self.asked >= renewed.1).then_some(false),
+            Fit::Possible | Fit::Match => Some(true),
+        }
+    }
 }
 
 /// One process and its connection, or one connection of nobody that is seen.
@@ -57,12 +71,6 @@ pub struct ClientView {
 }
 
 impl ClientView {
-    /// Whether it can have made a renewal between these instants.
-    pub fn can_have_renewed(&self, renewed: (Mono, Mono)) -> Option<bool> {
-        let connection = self.connection.as_deref()?;
-        Some(fit(connection, renewed) != Fit::Excluded)
-    }
-
     /// One that is made up, for examples and tests.
     pub fn example(pid: i32, comm: &str, name: &str) -> Self {
         Self {
@@ -134,7 +142,8 @@ impl<'a> Crew<'a> {
         let shown = here.into_iter().take(MOST).chain(others.into_iter().take(MOST));
         let list = shown.flat_map(|(connection, pids)| self.views(connection, pids)).collect();
         let age_seconds = now.secs_since(connections.span.done).max(0.0);
-        Some(ClientsView { age_seconds, list, beyond: beyond as u64 })
+        let asked = connections.span.sent;
+        Some(ClientsView { age_seconds, list, beyond: beyond as u64, asked })
     }
 
     /// One for each process that has the connection, of the first few.
@@ -184,5 +193,35 @@ impl<'a> Crew<'a> {
             elsewhere: w.elsewhere,
         });
         view.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::connections::Window;
+    use crate::observe::Span;
+    use crate::observe::client::Client;
+
+    #[test]
+    fn a_list_from_before_a_renewal_does_not_clear_who_was_idle_then() {
+        let at = Mono::from_secs_f64;
+        let renewed = (at(100.0), at(101.0));
+        let can = |asked: f64, idle: u64| {
+            let span = Span { sent: at(asked), done: at(asked + 0.1) };
+            let client = Client { idle, command: "pexpire".into(), ..Client::default() };
+            let (began, used) = (Window::ago(span, 90), Window::ago(span, idle));
+            let connection = Connection { client, origin: Origin::Elsewhere, began, used };
+            let client = ClientView {
+                connection: Some(Box::new(connection)),
+                ..ClientView::example(1, "x", "y")
+            };
+            ClientsView { asked: span.sent, ..ClientsView::default() }
+                .can_have_renewed(&client, renewed)
+        };
+        assert_eq!(can(110.0, 9), Some(true));
+        assert_eq!(can(110.0, 60), Some(false));
+        assert_eq!(can(95.0, 10), None);
+        assert_eq!(can(100.5, 0), Some(true), "within it");
     }
 }

@@ -2,10 +2,14 @@
 //! API, tells nothing of now about a lock that was not read lately.
 
 mod blind;
+mod clients;
+mod contention;
 mod happened;
 mod lanes;
 mod picture;
+mod release;
 mod signals;
+mod slow;
 mod todo;
 
 use super::ask::Ask;
@@ -23,11 +27,15 @@ struct Subject<'a> {
 }
 
 /// The sections in their order. One that has nothing to say writes nothing.
-const SECTIONS: [fn(&mut String, &Subject<'_>); 6] = [
+const SECTIONS: [fn(&mut String, &Subject<'_>); 10] = [
     todo::section,
+    contention::section,
+    release::section,
     picture::section,
     signals::section,
     blind::section,
+    clients::section,
+    slow::section,
     |out, subject| details::lists(out, subject.row, subject.view),
     happened::section,
 ];
@@ -37,11 +45,12 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, ask: &Ask, now: Mono) -> Strin
     let (store, lock) = (&row.store.name, &row.lock.name);
     let name = format!("{store}/{lock}");
     let json = format!(
-        "{} {}<a href=\"/api/v1/locks/{}/{}\">JSON of this lock</a>",
+        "{} {}<a href=\"/api/v1/locks/{}/{}\">JSON of this lock</a> {}",
         frame::back(ask),
         group(row),
         segment(store),
-        segment(lock)
+        segment(lock),
+        evidence(row, " ")
     );
     let title = format!("{name} - dlock_exporter");
     let mut out = frame::open(snapshot, now, ask, (&title, &name), &json);
@@ -55,6 +64,15 @@ pub fn render(snapshot: &Rendered, row: &Row<'_>, ask: &Ask, now: Mono) -> Strin
         section(&mut out, &subject);
     }
     frame::close(out)
+}
+
+/// Links to what should be kept of it: all of now, and what was recorded when signals rose.
+fn evidence(row: &Row<'_>, between: &str) -> String {
+    let (store, lock) = (segment(&row.store.name), segment(&row.lock.name));
+    format!(
+        "<a href=\"/api/v1/locks/{store}/{lock}/evidence\">evidence of now</a>{between}\
+         <a href=\"/api/v1/incidents?store={store}&amp;lock={lock}\">its recorded incidents</a>"
+    )
 }
 
 /// A link to the page of its group.

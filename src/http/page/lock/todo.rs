@@ -1,7 +1,7 @@
 //! What is wrong with a lock in one glance, and the first steps: what to record, to check, and not to do. The words are those
 //! of the API and the runbooks.
 
-use super::super::escape::{Broken, Prose, segment};
+use super::super::escape::{Broken, Prose};
 use super::super::row::Row;
 use super::super::{facts, words};
 use super::Subject;
@@ -22,7 +22,7 @@ pub fn section(out: &mut String, subject: &Subject<'_>) {
         }
     }
     list(out, "Record", "ul", steps.record);
-    links(out, row);
+    put!(out, "<p>To save: {}</p>\n", super::evidence(row, ", "));
     list(out, "Check", "ol", steps.check);
     list(out, "Do not", "ul", steps.do_not);
     out.push_str("</section>\n");
@@ -55,10 +55,4 @@ fn list(out: &mut String, title: &str, kind: &str, texts: &[&str]) {
         put!(out, "<li>{}</li>", Prose(text));
     }
     put!(out, "</{kind}>\n");
-}
-
-/// What is to be saved.
-fn links(out: &mut String, row: &Row<'_>) {
-    let (store, lock) = (segment(&row.store.name), segment(&row.lock.name));
-    put!(out, "<p><a href=\"/api/v1/locks/{store}/{lock}\">The lock's JSON document</a></p>\n");
 }

@@ -1,7 +1,7 @@
 //! The counters of `struct taskstats`, by its version. Fields were only ever added at the end, but for version 15, which
 //! put some in the middle: that one is not read.
 
-use super::wire::{u16_at, u32_at, u64_at};
+use crate::poll::netlink::{u16_at, u32_at, u64_at};
 
 /// The version whose fields moved.
 const MOVED: u16 = 15;
