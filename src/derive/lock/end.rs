@@ -185,7 +185,7 @@ impl Lock {
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
         let claim = Claim::of(&tenure, lease, is_cut, &c.seen);
         if !is_broken && self.raised.is_none() {
-            self.remember_owner(&tenure, &claim);
+            self.remember_owner(&tenure, &claim, (c.seen.time, next.is_none()));
         }
         self.pending.push(PendingEnd {
             losses: self.servers.as_mut().map(|s| s.take_ended()),

@@ -3,6 +3,9 @@
 //!
 //! Owners count from one break of the record to the next, and each only if two reads showed it: a client of several servers
 //! tries again with the token of an attempt that failed, and such an attempt is gone within moments.
+//!
+//! A client that lost the answer to its acquire waits for the lock that it has, with the same token, and may get it once that
+//! ran out and others had it. So a token that was never renewed and ran out proves nothing where it comes into a free lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use crate::config::TokenKind;
 use crate::derive::tenure::Tenure;
 use crate::derive::wanted::Effects;
 use crate::derive::words::ContentionKind;
-use crate::observe::{Mono, Owner, Span, Token};
+use crate::observe::{Expiry, Mono, Owner, ServerTime, Span, Token};
 
 /// Owners that are remembered.
 const MOST: usize = 8;
@@ -30,6 +33,10 @@ struct Had {
     /// Its lease would be over then.
     until: Option<Mono>,
     is_per_acquire: bool,
+    /// Its lease ran out as it was granted: its owner may never have known of it.
+    is_untouched: bool,
+    /// The next read showed nobody.
+    is_free_after: bool,
 }
 
 /// The owners since the last break, the newest last.
@@ -63,6 +70,9 @@ impl Former {
         let is_it = |o: &Had| o.is_per_acquire && o.party.token.as_ref() == Some(token);
         let i = self.owners.iter().position(is_it)?;
         let first = self.owners.get(i)?;
+        if first.is_untouched && self.owners.back().is_some_and(|o| o.is_free_after) {
+            return None;
+        }
         let worker = first.party.worker.as_ref();
         let is_other = |o: &&Had| worker.is_none() || o.party.worker.as_ref() != worker;
         let between = self.owners.iter().skip(i + 1).rfind(is_other)?;
@@ -80,8 +90,13 @@ impl Lock {
             && self.value.as_ref().is_some_and(|v| !KEPT.contains(&v.format))
     }
 
-    /// A tenure ended.
-    pub(super) fn remember_owner(&mut self, tenure: &Tenure, claim: &Claim) {
+    /// A tenure ended: a read at `gone` on the server's clock shows another owner, or nobody.
+    pub(super) fn remember_owner(
+        &mut self,
+        tenure: &Tenure,
+        claim: &Claim,
+        (gone, is_free_after): (ServerTime, bool),
+    ) {
         if tenure.owner.is_none() || !claim.is_seen_twice {
             return;
         }
@@ -90,6 +105,9 @@ impl Lock {
             party: Party::of(tenure),
             last: tenure.last.span.done,
             until: claim.until,
+            is_untouched: tenure.renewals == 0
+                && matches!(tenure.expiry, Expiry::At(e) if gone >= e),
+            is_free_after,
             is_per_acquire: self.kind_of(tenure) == TokenKind::PerAcquire && !is_kept,
         });
     }

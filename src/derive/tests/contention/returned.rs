@@ -46,6 +46,35 @@ fn a_token_that_returns_after_another_owner_is_proven_until_both_leases_are_over
     assert_eq!(s.rises(Signal::Contested), 1);
 }
 
+/// The answer to an acquire may have been lost: its client waits on with the same token, and gets the lock when it is free.
+#[test]
+fn one_that_ran_out_untouched_and_comes_into_a_free_lock_proves_nothing() {
+    for (name, is_renewed, is_free, is_proven) in [
+        ("a second try", false, true, false),
+        ("renewed: its owner knew", true, true, true),
+        ("written over the other one", false, false, true),
+    ] {
+        let mut s = Sim::new(1_000, None, rules());
+        s.advance(2_500);
+        s.acquire("w:1", 4_000);
+        s.advance(2_500);
+        if is_renewed {
+            s.renew("w:1", 4_000);
+        }
+        s.advance(6_000);
+        s.key = None;
+        s.acquire("v:2", 30_000);
+        s.advance(3_000);
+        if is_free {
+            s.key = None;
+            s.advance(1_500);
+        }
+        written_again(&mut s, "w:1");
+        let is_counted = counted(&s).iter().any(|(kind, _)| *kind == KIND);
+        assert_eq!(is_counted, is_proven, "{name}");
+    }
+}
+
 #[test]
 fn what_proves_nothing() {
     type Between = fn(&mut Sim);
