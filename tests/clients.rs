@@ -62,7 +62,7 @@ fn clients(document: &Value) -> Vec<Value> {
 
 /// What the check of that name in `release_safe` found.
 fn no_other_renewer(document: &Value) -> Option<Value> {
-    let checks = document["release_safe"]["reasons"].as_array()?;
+    let checks = document["lock"]["release_safe"]["reasons"].as_array()?;
     let check = checks.iter().find(|c| c["check"] == "no_other_renewer")?;
     Some(check["passed"].clone())
 }
@@ -155,7 +155,7 @@ fn clients_through_a_unix_socket() {
     separated.kill();
     wait_until("the renewer to stand in the way", SOON, || {
         let told = document(&exporter);
-        let is_dead = told["holders"][0]["liveness"] == "dead";
+        let is_dead = told["lock"]["holders"][0]["liveness"] == "dead";
         (is_dead && no_other_renewer(&told) == Some(Value::Bool(false))).then_some(())
     });
     drop(separated);
