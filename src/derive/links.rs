@@ -52,7 +52,9 @@ impl Links {
         self.gone = self.gone.saturating_add(self.known.difference(&now).count() as u64);
         let replaced = fresh.min(self.gone);
         self.reconnects = self.reconnects.saturating_add(replaced);
-        self.gone = if is_settled { 0 } else { self.gone - replaced };
+        // Where some are left, the others may have been given up; a process without any has lost what it will open again.
+        let is_given_up = is_settled && !now.is_empty();
+        self.gone = if is_given_up { 0 } else { self.gone - replaced };
         self.known = now.into_iter().take(MOST).collect();
         (self.processes, self.seen) = (processes, at);
     }
@@ -76,7 +78,13 @@ mod tests {
         assert_eq!(look(&mut links, &["a", "d", "e"], 1, true), (3, 2));
         assert_eq!(look(&mut links, &["a"], 1, true), (1, 2), "and shrinks");
         assert_eq!(look(&mut links, &["a", "f"], 1, true), (2, 2));
-        assert_eq!(look(&mut links, &["g"], 2, true), (1, 2), "another process");
+        assert_eq!(look(&mut links, &[], 1, true), (0, 2));
+        assert_eq!(
+            look(&mut links, &["g", "h", "i"], 1, true),
+            (3, 4),
+            "it lost both, and was seen without"
+        );
+        assert_eq!(look(&mut links, &["k"], 2, true), (1, 4), "another process");
     }
 
     #[test]
