@@ -16,8 +16,8 @@ pub type Link = (i32, Arc<str>, Arc<str>);
 #[derive(Clone, Debug, Default)]
 pub struct Links {
     known: BTreeSet<Link>,
-    /// Of a process that lives on, and nothing has come in their place yet.
-    gone: u64,
+    /// Of a process that lives on, and nothing has come in their place yet. One may come back: it was not told whose it is.
+    gone: BTreeSet<Link>,
     /// Who had them.
     processes: BTreeSet<(i32, u64)>,
     /// When they were last seen all.
@@ -44,17 +44,18 @@ impl Links {
         let stays: BTreeSet<i32> =
             processes.intersection(&self.processes).map(|(pid, _)| *pid).collect();
         self.known.retain(|(pid, ..)| stays.contains(pid));
-        if stays.is_empty() {
-            self.gone = 0;
-        }
-        let fresh = now.difference(&self.known).filter(|(pid, ..)| stays.contains(pid));
-        let fresh = fresh.count() as u64;
-        self.gone = self.gone.saturating_add(self.known.difference(&now).count() as u64);
-        let replaced = fresh.min(self.gone);
-        self.reconnects = self.reconnects.saturating_add(replaced);
+        let is_new = |link: &&Link| !self.known.contains(*link) && !self.gone.contains(*link);
+        let fresh = now.iter().filter(|l| stays.contains(&l.0)).filter(is_new).count();
+        self.gone.retain(|link| stays.contains(&link.0) && !now.contains(link));
+        let gone: Vec<Link> = self.known.difference(&now).cloned().collect();
+        self.gone.extend(gone.into_iter().take(MOST.saturating_sub(self.gone.len())));
+        let replaced = fresh.min(self.gone.len());
+        self.reconnects = self.reconnects.saturating_add(replaced as u64);
+        (0..replaced).for_each(|_| drop(self.gone.pop_first()));
         // Where some are left, the others may have been given up; a process without any has lost what it will open again.
-        let is_given_up = is_settled && !now.is_empty();
-        self.gone = if is_given_up { 0 } else { self.gone - replaced };
+        if is_settled && !now.is_empty() {
+            self.gone.clear();
+        }
         self.known = now.into_iter().take(MOST).collect();
         (self.processes, self.seen) = (processes, at);
     }
@@ -93,5 +94,8 @@ mod tests {
         look(&mut links, &["a"], 1, true);
         assert_eq!(look(&mut links, &[], 1, false), (0, 0));
         assert_eq!(look(&mut links, &["b"], 1, true), (1, 1));
+        assert_eq!(look(&mut links, &["c"], 1, true), (1, 2));
+        assert_eq!(look(&mut links, &[], 1, false), (0, 2));
+        assert_eq!(look(&mut links, &["c"], 1, true), (1, 2), "it was there all the time");
     }
 }

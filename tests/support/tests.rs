@@ -155,8 +155,8 @@ fn the_sample_worker_holds_renews_beats_and_releases() {
         .separate_renewer()
         .beat_every(0.1)
         .start();
-    let held = || (server.number(&["EXISTS", "lock:orders"]) == 1).then_some(());
-    wait_until("the lock is held", Duration::from_secs(10), held);
+    let held = || (server.number(&["EXISTS", "lock:orders", "hb:orders-1"]) == 2).then_some(());
+    wait_until("the lock is held, and it beats", Duration::from_secs(10), held);
     let pid = format!(":{}:", worker.pid());
     assert!(server.text(&["GET", "lock:orders"]).contains(&pid));
     worker.pause();
