@@ -60,8 +60,8 @@ impl Feed {
     }
 }
 
-/// One holds it, seen by two polls; then this happens, and another takes it while the first may still believe in it.
-pub fn followed(happens: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
+/// One holds it, seen by two polls.
+fn held() -> (Sim, Feed) {
     let mut s = Sim::new(500, None, rules());
     s.advance(1_000);
     let mut feed = Feed::begin(&mut s);
@@ -69,6 +69,12 @@ pub fn followed(happens: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
     feed.did(&mut s, Deed::Wrote);
     s.advance(1_200);
     feed.answers(&mut s);
+    (s, feed)
+}
+
+/// One holds it, seen by two polls; then this happens, and another takes it while the first may still believe in it.
+pub fn followed(happens: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
+    let (mut s, mut feed) = held();
     happens(&mut s, &mut feed);
     s.acquire("v:2", 30_000);
     s.advance(20);
@@ -151,13 +157,7 @@ fn what_is_no_proof() {
 
 /// One holds it, seen by two polls; then the key is gone, and another takes it while the first may still believe in it.
 fn taken_after(told: impl FnOnce(&mut Sim, &mut Feed)) -> Sim {
-    let mut s = Sim::new(500, None, rules());
-    s.advance(1_000);
-    let mut feed = Feed::begin(&mut s);
-    s.acquire("w:1", 30_000);
-    feed.did(&mut s, Deed::Wrote);
-    s.advance(1_200);
-    feed.answers(&mut s);
+    let (mut s, mut feed) = held();
     s.key = None;
     s.evicted += 40;
     told(&mut s, &mut feed);

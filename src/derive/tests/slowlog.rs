@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::sim::{KEY, Sim, node, rules};
 use crate::config::LockRules;
@@ -176,6 +177,9 @@ fn a_refused_slow_log_is_lost_coverage_where_it_is_asked_for() {
 }
 
 proptest! {
+    // Failures are kept beside this file, not in a directory of their own at the top.
+    #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
+
     /// However a log is looked at, each entry counts once, and the lists stay bounded.
     #[test]
     fn each_entry_counts_once(ends in proptest::collection::vec((1_u64..40, 1_u64..200), 1..12)) {
