@@ -1,0 +1,33 @@
+//! Another process with the process id of one that ended: what happens by chance when a host runs through its ids, made to
+//! happen. It must not take an id that is in use: the kernel gives none twice.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::process::Process;
+use super::wait::at;
+use crate::failure::Failure;
+
+/// Where the kernel is told which id it gave last.
+const LAST: &str = "/proc/sys/kernel/ns_last_pid";
+/// Other processes that begin at the same moment may get the id first, and give it back.
+const TRIES: usize = 500;
+
+/// Starts a process that only sleeps with this id, which must be free.
+pub fn take(pid: i32, log: &Path) -> Result<Process, Failure> {
+    for _ in 0..TRIES {
+        std::fs::write(LAST, (pid - 1).to_string()).map_err(|e| at(Path::new(LAST), e))?;
+        let mut command = Command::new("sleep");
+        let process = Process::start("a stranger", command.arg("600"), log)?;
+        if process.pid() == pid {
+            return Ok(process);
+        }
+    }
+    Err(Failure::new(format!("process id {pid} was given to another process")))
+}
+
+/// Whether this process may choose ids: root may, and who has CAP_CHECKPOINT_RESTORE.
+pub fn may_be_chosen() -> bool {
+    // What is written is what was there, so that nothing changes.
+    std::fs::read_to_string(LAST).is_ok_and(|last| std::fs::write(LAST, last).is_ok())
+}

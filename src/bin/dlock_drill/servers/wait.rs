@@ -1,0 +1,56 @@
+//! Waiting with a condition and a deadline, and what every private process needs: a free port, a directory that nobody
+//! else can read, a password. It must not wait without a deadline.
+
+use std::fmt::Display;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use dlock_exporter::clock;
+use tempfile::TempDir;
+
+use crate::failure::Failure;
+
+/// Waits until `look` gives a value; an error of it ends the waiting.
+pub async fn until<T>(
+    what: &str,
+    deadline: Duration,
+    mut look: impl AsyncFnMut() -> Result<Option<T>, Failure>,
+) -> Result<T, Failure> {
+    let begun = clock::mono();
+    loop {
+        if let Some(value) = look().await? {
+            return Ok(value);
+        }
+        if clock::mono().since(begun) > deadline {
+            let text = format!("not within {} s: {what}", deadline.as_secs());
+            return Err(Failure::new(text));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A TCP port of the loopback that was free a moment ago.
+pub fn free_port() -> Result<u16, Failure> {
+    let bound = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
+    bound.map(|a| a.port()).map_err(|e| Failure::new(format!("no free port on 127.0.0.1: {e}")))
+}
+
+/// A directory for this user alone, which goes with its owner.
+pub fn private_dir() -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("dlock_drill-").tempdir();
+    made.map_err(|e| at(&std::env::temp_dir(), e))
+}
+
+/// A new password.
+pub fn password() -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes));
+    read.map_err(|e| at(Path::new("/dev/urandom"), e))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// What went wrong with a file.
+pub fn at(path: &Path, error: impl Display) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
