@@ -69,16 +69,20 @@ public class Storm {
         return (System.nanoTime() - begun) / 1_000_000;
     }
 
-    /** Twice in a row, as a busy machine makes one collection long and the next one short. */
+    /** So many objects that a collection takes that long, by how long one of fewer takes; the heap has its end. */
     static long fill(long wanted) {
         Runtime runtime = Runtime.getRuntime();
-        long took = 0;
         while (true) {
             for (int i = 0; i < 5; i++) grow();
-            took = collect();
-            if (took >= wanted) took = Math.min(took, collect());
+            // The shorter of two: a busy machine makes single ones long.
+            long took = Math.max(1, Math.min(collect(), collect()));
             long used = runtime.totalMemory() - runtime.freeMemory();
-            if (took >= wanted || used > runtime.maxMemory() * 8 / 10) return took;
+            if (took >= wanted || used > runtime.maxMemory() * 7 / 10) return took;
+            long more = Math.min(kept.size() * wanted / took - kept.size(), kept.size() * 4L);
+            while (--more > 0 && used < runtime.maxMemory() * 7 / 10) {
+                grow();
+                used = runtime.totalMemory() - runtime.freeMemory();
+            }
         }
     }
 

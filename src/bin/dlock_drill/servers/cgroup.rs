@@ -50,7 +50,7 @@ impl Cramped {
     }
 
     /// Moves a process into it.
-    pub fn add(&self, pid: i32) -> Result<(), Failure> {
+    pub fn add(&self, pid: u32) -> Result<(), Failure> {
         let into = self.dirs.iter().map(|made| made.dir.join("cgroup.procs"));
         into.into_iter().try_for_each(|procs| write(&procs, &pid.to_string()))
     }

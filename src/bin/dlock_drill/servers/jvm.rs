@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::process::Process;
 use super::wait::{at, private_dir};
+use crate::children::Group;
 use crate::failure::Failure;
 
 const SOURCE: &str = include_str!("Storm.java");
@@ -34,7 +34,7 @@ pub struct Job<'a> {
 
 /// A running worker.
 pub struct Jvm {
-    process: Process,
+    group: Group,
     input: ChildStdin,
     /// Not there while a thread waits for an answer.
     output: Option<BufReader<ChildStdout>>,
@@ -57,10 +57,9 @@ impl Jvm {
         command.args([job.heartbeat, &job.lease.as_millis().to_string()]);
         command.arg(job.period.as_millis().to_string());
         command.env("DLOCK_DRILL_PASSWORD", job.password);
-        let log = dir.path().join("log");
-        let (process, input, output) = Process::talking("the JVM", &mut command, &log)?;
+        let (group, input, output) = Group::talking("jvm", &mut command, dir.path())?;
         let output = Some(BufReader::new(output));
-        let mut jvm = Self { process, input, output, _dir: dir };
+        let mut jvm = Self { group, input, output, _dir: dir };
         match jvm.line().await?.as_str() {
             "ready" => Ok(jvm),
             _ => Err(jvm.gone()),
@@ -68,8 +67,8 @@ impl Jvm {
     }
 
     /// Its process id.
-    pub fn pid(&self) -> i32 {
-        self.process.pid()
+    pub fn pid(&self) -> u32 {
+        self.group.pid()
     }
 
     /// Gives it a command and gives its answer.
@@ -94,8 +93,8 @@ impl Jvm {
         }
     }
 
-    fn gone(&mut self) -> Failure {
-        Failure::new(self.process.ended().unwrap_or_else(|| "the JVM does not answer".into()))
+    fn gone(&self) -> Failure {
+        Failure::new(format!("the JVM does not answer: {}", self.group.log_tail()))
     }
 }
 

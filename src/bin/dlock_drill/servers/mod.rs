@@ -6,7 +6,6 @@ pub mod cgroup;
 pub mod clock;
 pub mod jvm;
 pub mod pids;
-pub mod process;
 pub mod redis;
 pub mod sentinel;
 pub mod wait;

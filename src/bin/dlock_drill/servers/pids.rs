@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::process::Process;
 use super::wait::at;
+use crate::children::Group;
 use crate::failure::Failure;
 
 /// Where the kernel is told which id it gave last.
@@ -14,13 +14,13 @@ const LAST: &str = "/proc/sys/kernel/ns_last_pid";
 const TRIES: usize = 500;
 
 /// Starts a process that only sleeps with this id, which must be free.
-pub fn take(pid: i32, log: &Path) -> Result<Process, Failure> {
+pub fn take(pid: u32, dir: &Path) -> Result<Group, Failure> {
     for _ in 0..TRIES {
-        std::fs::write(LAST, (pid - 1).to_string()).map_err(|e| at(Path::new(LAST), e))?;
+        std::fs::write(LAST, pid.saturating_sub(1).to_string()).map_err(|e| at(Path::new(LAST), e))?;
         let mut command = Command::new("sleep");
-        let process = Process::start("a stranger", command.arg("600"), log)?;
-        if process.pid() == pid {
-            return Ok(process);
+        let stranger = Group::start("stranger", command.arg("600"), dir)?;
+        if stranger.pid() == pid {
+            return Ok(stranger);
         }
     }
     Err(Failure::new(format!("process id {pid} was given to another process")))

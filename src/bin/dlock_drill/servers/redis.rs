@@ -11,9 +11,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::clock::SteppedClock;
-use super::process::Process;
-use super::wait::{at, free_port, private_dir, until};
+use super::wait::{at, private_dir, until};
+use crate::children::Group;
 use crate::failure::Failure;
+use crate::private::free_port;
 
 /// How long a server may take until it answers, on a busy machine.
 const STARTED: Duration = Duration::from_secs(20);
@@ -70,7 +71,7 @@ impl Setup {
             password: self.password,
             port,
             environment: self.environment,
-            process: None,
+            group: None,
             dir,
         };
         server.restart().await?;
@@ -84,7 +85,7 @@ pub struct Server {
     password: String,
     port: u16,
     environment: Vec<(String, String)>,
-    process: Option<Process>,
+    group: Option<Group>,
     dir: TempDir,
 }
 
@@ -129,13 +130,13 @@ impl Server {
     }
 
     /// Lets it stand still: connections stay open and nothing is answered.
-    pub fn pause(&self) -> Result<(), Failure> {
-        self.process.as_ref().map_or_else(|| Err(self.is_gone()), Process::pause)
+    pub async fn pause(&self) -> Result<(), Failure> {
+        self.group.as_ref().ok_or_else(|| self.is_gone())?.pause().await
     }
 
     /// Lets it run on.
     pub fn resume(&self) -> Result<(), Failure> {
-        self.process.as_ref().map_or_else(|| Err(self.is_gone()), Process::resume)
+        self.group.as_ref().ok_or_else(|| self.is_gone())?.resume()
     }
 
     fn is_gone(&self) -> Failure {
@@ -144,23 +145,25 @@ impl Server {
 
     /// Kills it: its data is gone.
     pub fn kill(&mut self) {
-        self.process = None;
+        self.group = None;
     }
 
     /// Starts it (again) on the same port, empty, and waits until it answers.
     pub async fn restart(&mut self) -> Result<(), Failure> {
         self.kill();
-        let (file, log) = (self.dir.path().join("server.conf"), self.dir.path().join("log"));
         let mut command = Command::new(&self.program);
-        command.arg(file).envs(self.environment.clone());
-        let mut process = Process::start("the private server", &mut command, &log)?;
+        command.arg(self.dir.path().join("server.conf")).envs(self.environment.clone());
+        let mut group = Group::start("lock server", &mut command, self.dir.path())?;
         let this: &Self = self;
-        until("the private server answers", STARTED, async || match process.ended() {
-            Some(how) => Err(Failure::new(how)),
-            None => Ok(this.cmd(&["PING"]).await.ok()),
+        until("the private server answers", STARTED, async || {
+            if group.has_ended() {
+                let tail = group.log_tail();
+                return Err(Failure::new(format!("{} ends: {tail}", this.program.display())));
+            }
+            Ok(this.cmd(&["PING"]).await.ok())
         })
         .await?;
-        self.process = Some(process);
+        self.group = Some(group);
         Ok(())
     }
 }

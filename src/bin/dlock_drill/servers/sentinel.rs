@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::process::Process;
 use super::redis::{Server, command};
-use super::wait::{at, free_port, private_dir, until};
+use super::wait::{at, private_dir, until};
+use crate::children::Group;
 use crate::failure::Failure;
+use crate::private::free_port;
 
 const STARTED: Duration = Duration::from_secs(20);
 
@@ -21,18 +22,18 @@ pub const MASTER: &str = "locks";
 pub struct Sentinel {
     port: u16,
     password: String,
-    _process: Process,
+    _group: Group,
     _dir: TempDir,
 }
 
 impl Sentinel {
-    /// By the program of a server. Two of them have to agree that the primary is down, which it is after half a second.
+    /// By the program of a server. Two of them have to agree that the primary is down, which it is after a second.
     pub async fn watch(program: &Path, primary: &Server, password: &str) -> Result<Self, Failure> {
         let (port, dir) = (free_port()?, private_dir()?);
         let text = format!(
             "port {port}\nbind 127.0.0.1\ndir {dir}\nrequirepass {password}\nsentinel sentinel-pass {password}\n\
              sentinel monitor {MASTER} 127.0.0.1 {primary} 2\nsentinel auth-pass {MASTER} {password}\n\
-             sentinel down-after-milliseconds {MASTER} 500\nsentinel failover-timeout {MASTER} 5000\n",
+             sentinel down-after-milliseconds {MASTER} 1000\nsentinel failover-timeout {MASTER} 5000\n",
             dir = dir.path().display(),
             primary = primary.port(),
         );
@@ -40,14 +41,15 @@ impl Sentinel {
         std::fs::write(&file, text).map_err(|e| at(&file, e))?;
         let mut start = Command::new(program);
         start.arg(&file).arg("--sentinel");
-        let mut process =
-            Process::start("the private sentinel", &mut start, &dir.path().join("log"))?;
-        until("the private sentinel answers", STARTED, async || match process.ended() {
-            Some(how) => Err(Failure::new(how)),
-            None => Ok(command(port, password, &["PING"]).await.ok()),
+        let mut group = Group::start("sentinel", &mut start, dir.path())?;
+        until("the private sentinel answers", STARTED, async || {
+            if group.has_ended() {
+                return Err(Failure::new(format!("the sentinel ends: {}", group.log_tail())));
+            }
+            Ok(command(port, password, &["PING"]).await.ok())
         })
         .await?;
-        Ok(Self { port, password: password.into(), _process: process, _dir: dir })
+        Ok(Self { port, password: password.into(), _group: group, _dir: dir })
     }
 
     /// `redis://host:port`, without the password.

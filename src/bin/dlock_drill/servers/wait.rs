@@ -1,5 +1,5 @@
-//! Waiting with a condition and a deadline, and what every private process needs: a free port, a directory that nobody
-//! else can read, a password. It must not wait without a deadline.
+//! Waiting with a condition and a deadline, and what every private process needs: a directory that nobody else can
+//! read, and a password. It must not wait without a deadline.
 
 use std::fmt::Display;
 use std::io::Read;
@@ -28,12 +28,6 @@ pub async fn until<T>(
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-/// A TCP port of the loopback that was free a moment ago.
-pub fn free_port() -> Result<u16, Failure> {
-    let bound = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
-    bound.map(|a| a.port()).map_err(|e| Failure::new(format!("no free port on 127.0.0.1: {e}")))
 }
 
 /// A directory for this user alone, which goes with its owner.
