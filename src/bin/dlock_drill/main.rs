@@ -17,6 +17,7 @@ mod proxy;
 mod rehearse;
 mod resource;
 mod scenario;
+mod servers;
 mod stage;
 mod stop;
 mod worker;

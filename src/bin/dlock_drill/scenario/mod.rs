@@ -1,7 +1,11 @@
 //! The scenarios: one file each, and this list. A scenario injects one fault on a stage and says what the exporter must show
 //! for it, as its documents define it, and by when.
 
+mod eviction;
+mod failover;
 mod kill;
+mod own;
+mod quorum;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -32,7 +36,7 @@ pub trait Scenario: Sync {
 
 /// All of them, in the order that they are told in.
 pub fn all() -> Vec<&'static dyn Scenario> {
-    vec![&kill::Kill]
+    vec![&kill::Kill, &eviction::Eviction, &failover::Failover, &quorum::Quorum]
 }
 
 /// Those that are named, or all.

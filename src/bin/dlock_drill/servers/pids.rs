@@ -16,7 +16,8 @@ const TRIES: usize = 500;
 /// Starts a process that only sleeps with this id, which must be free.
 pub fn take(pid: u32, dir: &Path) -> Result<Group, Failure> {
     for _ in 0..TRIES {
-        std::fs::write(LAST, pid.saturating_sub(1).to_string()).map_err(|e| at(Path::new(LAST), e))?;
+        std::fs::write(LAST, pid.saturating_sub(1).to_string())
+            .map_err(|e| at(Path::new(LAST), e))?;
         let mut command = Command::new("sleep");
         let stranger = Group::start("stranger", command.arg("600"), dir)?;
         if stranger.pid() == pid {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::clock::SteppedClock;
-use super::wait::{at, private_dir, until};
+use super::wait::{Waiting, at, private_dir};
 use crate::children::Group;
 use crate::failure::Failure;
 use crate::private::free_port;
@@ -154,15 +154,14 @@ impl Server {
         let mut command = Command::new(&self.program);
         command.arg(self.dir.path().join("server.conf")).envs(self.environment.clone());
         let mut group = Group::start("lock server", &mut command, self.dir.path())?;
-        let this: &Self = self;
-        until("the private server answers", STARTED, async || {
+        let waiting = Waiting::new("the private server answers", STARTED);
+        while self.cmd(&["PING"]).await.is_err() {
             if group.has_ended() {
                 let tail = group.log_tail();
-                return Err(Failure::new(format!("{} ends: {tail}", this.program.display())));
+                return Err(Failure::new(format!("{} ends: {tail}", self.program.display())));
             }
-            Ok(this.cmd(&["PING"]).await.ok())
-        })
-        .await?;
+            waiting.on().await?;
+        }
         self.group = Some(group);
         Ok(())
     }

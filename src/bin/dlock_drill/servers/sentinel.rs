@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::redis::{Server, command};
-use super::wait::{at, private_dir, until};
+use super::wait::{Waiting, at, private_dir};
 use crate::children::Group;
 use crate::failure::Failure;
 use crate::private::free_port;
@@ -42,13 +42,13 @@ impl Sentinel {
         let mut start = Command::new(program);
         start.arg(&file).arg("--sentinel");
         let mut group = Group::start("sentinel", &mut start, dir.path())?;
-        until("the private sentinel answers", STARTED, async || {
+        let waiting = Waiting::new("the private sentinel answers", STARTED);
+        while command(port, password, &["PING"]).await.is_err() {
             if group.has_ended() {
                 return Err(Failure::new(format!("the sentinel ends: {}", group.log_tail())));
             }
-            Ok(command(port, password, &["PING"]).await.ok())
-        })
-        .await?;
+            waiting.on().await?;
+        }
         Ok(Self { port, password: password.into(), _group: group, _dir: dir })
     }
 

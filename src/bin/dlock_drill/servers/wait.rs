@@ -7,26 +7,32 @@ use std::path::Path;
 use std::time::Duration;
 
 use dlock_exporter::clock;
+use dlock_exporter::observe::Mono;
 use tempfile::TempDir;
 
 use crate::failure::Failure;
 
-/// Waits until `look` gives a value; an error of it ends the waiting.
-pub async fn until<T>(
-    what: &str,
-    deadline: Duration,
-    mut look: impl AsyncFnMut() -> Result<Option<T>, Failure>,
-) -> Result<T, Failure> {
-    let begun = clock::mono();
-    loop {
-        if let Some(value) = look().await? {
-            return Ok(value);
-        }
-        if clock::mono().since(begun) > deadline {
-            let text = format!("not within {} s: {what}", deadline.as_secs());
+/// Waiting for something, with a deadline.
+pub struct Waiting {
+    what: &'static str,
+    begun: Mono,
+    most: Duration,
+}
+
+impl Waiting {
+    /// From now on, for no longer than this.
+    pub fn new(what: &'static str, most: Duration) -> Self {
+        Self { what, begun: clock::mono(), most }
+    }
+
+    /// Lets a moment pass before the next look; an error once there was time enough.
+    pub async fn on(&self) -> Result<(), Failure> {
+        if clock::mono().since(self.begun) > self.most {
+            let text = format!("not within {} s: {}", self.most.as_secs(), self.what);
             return Err(Failure::new(text));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
+        Ok(())
     }
 }
 
