@@ -1,10 +1,13 @@
 //! The scenarios: one file each, and this list. A scenario injects one fault on a stage and says what the exporter must show
 //! for it, as its documents define it, and by when.
 
+mod clock_step;
 mod eviction;
 mod failover;
+mod gc_storm;
 mod kill;
 mod own;
+mod pid_reuse;
 mod quorum;
 
 use std::future::Future;
@@ -36,7 +39,15 @@ pub trait Scenario: Sync {
 
 /// All of them, in the order that they are told in.
 pub fn all() -> Vec<&'static dyn Scenario> {
-    vec![&kill::Kill, &eviction::Eviction, &failover::Failover, &quorum::Quorum]
+    vec![
+        &kill::Kill,
+        &pid_reuse::PidReuse,
+        &clock_step::ClockStep,
+        &gc_storm::GcStorm,
+        &eviction::Eviction,
+        &failover::Failover,
+        &quorum::Quorum,
+    ]
 }
 
 /// Those that are named, or all.

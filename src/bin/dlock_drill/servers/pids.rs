@@ -18,13 +18,17 @@ pub fn take(pid: u32, dir: &Path) -> Result<Group, Failure> {
     for _ in 0..TRIES {
         std::fs::write(LAST, pid.saturating_sub(1).to_string())
             .map_err(|e| at(Path::new(LAST), e))?;
-        let mut command = Command::new("sleep");
-        let stranger = Group::start("stranger", command.arg("600"), dir)?;
+        let stranger = stranger(dir)?;
         if stranger.pid() == pid {
             return Ok(stranger);
         }
     }
     Err(Failure::new(format!("process id {pid} was given to another process")))
+}
+
+/// Starts a process that only sleeps.
+pub fn stranger(dir: &Path) -> Result<Group, Failure> {
+    Group::start("stranger", Command::new("sleep").arg("600"), dir)
 }
 
 /// Whether this process may choose ids: root may, and who has CAP_CHECKPOINT_RESTORE.
