@@ -13,10 +13,10 @@ use crate::stage::{Ended, Look, Stage, Within};
 /// Full collections, one after the other.
 pub struct GcStorm;
 
-const LEASE: Duration = Duration::from_millis(1500);
-const PERIOD: Duration = Duration::from_millis(300);
+const LEASE: Duration = Duration::from_millis(1000);
+const PERIOD: Duration = Duration::from_millis(200);
 /// How long one collection should be; the lease leaves room for less.
-const PAUSE: Duration = Duration::from_millis(1500);
+const PAUSE: Duration = Duration::from_millis(900);
 /// Storms until a collection was long enough: how long one takes is the machine's business.
 const TRIES: u32 = 6;
 

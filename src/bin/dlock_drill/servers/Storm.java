@@ -3,7 +3,7 @@
 //   fill MS    fills the heap until a full collection takes so many milliseconds, begins to beat, and says how long one took
 //   hold       takes the lock, and renews it from then on
 //   storm N    N full collections, one after the other, with next to nothing between them
-//   lost       how often the lease was gone when it was to be renewed
+//   lost       how often the lease was gone when it was to be renewed; the lock is taken anew then
 // It ends with its input. Arguments: host, port, key, token, key of the heartbeat, lease and period in milliseconds. The
 // password comes from the environment, DLOCK_DRILL_PASSWORD. It must not be taken for a lock library.
 import java.io.*;
@@ -21,6 +21,8 @@ public class Storm {
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end";
     static volatile boolean holds;
     static volatile int lost;
+    static volatile String token;
+    static int tenures;
 
     static final class Client {
         final InputStream in;
@@ -74,8 +76,9 @@ public class Storm {
         Runtime runtime = Runtime.getRuntime();
         while (true) {
             for (int i = 0; i < 5; i++) grow();
-            // The shorter of two: a busy machine makes single ones long.
-            long took = Math.max(1, Math.min(collect(), collect()));
+            long took = Math.max(1, collect());
+            // The shorter of two: a busy machine makes single ones long, and the first one of a larger heap is.
+            if (took >= wanted) took = Math.min(took, collect());
             long used = runtime.totalMemory() - runtime.freeMemory();
             if (took >= wanted || used > runtime.maxMemory() * 7 / 10) return took;
             long more = Math.min(kept.size() * wanted / took - kept.size(), kept.size() * 4L);
@@ -86,12 +89,21 @@ public class Storm {
         }
     }
 
+    /** Each acquire has a token of its own. */
+    static String take(Client redis, String[] args) throws IOException {
+        token = args[3] + "-" + ++tenures;
+        return redis.call("SET", args[2], token, "NX", "PX", args[5]);
+    }
+
     static void work(Client redis, String[] args) {
         long n = 0;
         try {
             while (true) {
                 redis.call("SET", args[4], Long.toString(++n));
-                if (holds && !":1".equals(redis.call("EVAL", RENEW, "1", args[2], args[3], args[5]))) lost++;
+                if (holds && !":1".equals(redis.call("EVAL", RENEW, "1", args[2], token, args[5]))) {
+                    lost++;
+                    take(redis, args);
+                }
                 Thread.sleep(Long.parseLong(args[6]));
             }
         } catch (IOException | InterruptedException e) {
@@ -113,7 +125,7 @@ public class Storm {
             switch (words[0]) {
                 case "fill": System.out.println(fill(n)); worker.start(); break;
                 case "hold":
-                    String taken = own.call("SET", args[2], args[3], "NX", "PX", args[5]);
+                    String taken = take(own, args);
                     holds = taken.equals("+OK");
                     System.out.println(taken);
                     break;
