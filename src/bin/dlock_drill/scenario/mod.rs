@@ -6,6 +6,7 @@ mod eviction;
 mod failover;
 mod gc_storm;
 mod kill;
+mod memory_pressure;
 mod own;
 mod pid_reuse;
 mod quorum;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<&'static dyn Scenario> {
         &pid_reuse::PidReuse,
         &clock_step::ClockStep,
         &gc_storm::GcStorm,
+        &memory_pressure::MemoryPressure,
         &eviction::Eviction,
         &failover::Failover,
         &quorum::Quorum,

@@ -14,6 +14,8 @@ pub struct Cramped {
     limit: PathBuf,
     /// How it is done, in words.
     pub way: &'static str,
+    /// Whether the limit cannot be overstepped.
+    pub is_hard: bool,
 }
 
 struct Made {
@@ -35,7 +37,12 @@ impl Cramped {
             let pressure = made.dir.join("memory.pressure");
             is_there(&limit, "the memory controller is not on for groups below it")?;
             is_there(&pressure, "this kernel does not tell of pressure (PSI)")?;
-            return Ok(Self { dirs: vec![made], limit, way: "memory.high of cgroup v2" });
+            return Ok(Self {
+                dirs: vec![made],
+                limit,
+                way: "memory.high of cgroup v2",
+                is_hard: false,
+            });
         }
         let Some(v1) = v1 else {
             return Err(Failure::new("neither version of cgroups has the memory controller"));
@@ -46,7 +53,7 @@ impl Cramped {
         let limit = made.dir.join("memory.limit_in_bytes");
         is_there(&limit, "it has no limit")?;
         let way = "memory.limit_in_bytes of cgroup v1, with the pressure of v2";
-        Ok(Self { dirs: vec![pressed, made], limit, way })
+        Ok(Self { dirs: vec![pressed, made], limit, way, is_hard: true })
     }
 
     /// Moves a process into it.
