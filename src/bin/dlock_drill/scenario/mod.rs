@@ -2,6 +2,11 @@
 //! for it, as its documents define it, and by when.
 
 mod kill;
+mod overwrite;
+mod partition;
+mod pause;
+mod renewal;
+mod replay;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -32,7 +37,16 @@ pub trait Scenario: Sync {
 
 /// All of them, in the order that they are told in.
 pub fn all() -> Vec<&'static dyn Scenario> {
-    vec![&kill::Kill]
+    vec![
+        &kill::Kill,
+        &pause::Pause,
+        &partition::Partition,
+        &partition::LateRestore,
+        &replay::Replay,
+        &renewal::RenewalPaused,
+        &renewal::RenewalOutlives,
+        &overwrite::Overwrite,
+    ]
 }
 
 /// Those that are named, or all.

@@ -2,6 +2,7 @@
 //! deadlines in poll intervals. Whatever is started on it ends with it.
 
 mod actor;
+mod common;
 mod look;
 
 use std::ops::RangeInclusive;
@@ -11,11 +12,12 @@ use std::time::Duration;
 use dlock_exporter::clock::mono;
 use dlock_exporter::observe::Mono;
 
+use crate::exporter::Metrics;
 use crate::failure::Failure;
-use crate::observed::Metrics;
 use crate::outcome::{Event, Expectation, Outcome, Verdict};
 use crate::world::{Run, World};
 
+pub use actor::Actor;
 pub use look::Look;
 
 /// All signals of a lock, by their label values.
@@ -98,6 +100,13 @@ impl Stage {
     /// What it stands in.
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// Goes on in another world: one with servers and an exporter of the scenario's own.
+    pub fn enter(&mut self, world: Arc<World>) {
+        self.base = world.exporter.now().metrics;
+        self.outcome.poll_seconds = world.poll.as_secs_f64();
+        self.world = world;
     }
 
     /// The lock of this run.
