@@ -63,7 +63,15 @@ impl Address {
         }
     }
 
-    /// A server of this process's own.
+    /// `host:port`, unless it is a Unix socket.
+    pub fn tcp(&self) -> Option<String> {
+        match self.info.addr() {
+            redis::ConnectionAddr::Tcp(host, port) => Some(format!("{host}:{port}")),
+            _ => None,
+        }
+    }
+
+    /// A connection of the caller's own.
     pub fn connect(&self) -> Result<Server, redis::RedisError> {
         let mut settings = self.info.redis_settings().clone().set_skip_set_lib_name();
         if let Ok(password) = std::env::var(PASSWORD) {

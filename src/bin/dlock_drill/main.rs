@@ -5,6 +5,7 @@
 
 mod children;
 mod cli;
+mod exporter;
 mod failure;
 mod fragment;
 mod http;

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::cli::Rehearse;
+use crate::exporter::Access;
 use crate::failure::Failure;
 use crate::fragment;
 use crate::lockserver::Address;
@@ -123,15 +124,14 @@ async fn world(
         (None, Some(url)) => url.clone(),
         (None, None) => return Err(Failure::new("give --exporter URL or --start-exporter")),
     };
-    let exporter = Observed::begin(&url, Duration::from_secs(5)).await?;
-    let poll = exporter.now().metrics.poll_interval().unwrap_or(Duration::from_secs(2));
+    let exporter = Observed::begin(&url, Access::default(), Duration::from_secs(15)).await?;
     let world = World {
         server,
         store: store.clone(),
-        exporter,
         resource,
         dir,
-        poll,
+        poll: exporter.poll(),
+        exporter,
         slack: Duration::try_from_secs_f64(options.slack)
             .map_err(|e| Failure::new(format!("--slack: {e}")))?,
         exporter_program: options.start_exporter.clone(),

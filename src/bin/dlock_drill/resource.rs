@@ -49,6 +49,8 @@ pub struct Effect {
 pub struct Counts {
     /// The token of the last effect that took place.
     pub last_token: Option<u64>,
+    /// The largest token that an effect had.
+    pub highest_token: Option<u64>,
     /// Effects that took place.
     pub effects: u64,
     /// For so many logical requests.
@@ -154,6 +156,7 @@ impl Lock {
             return StatusCode::INSUFFICIENT_STORAGE;
         }
         self.counts.last_token = effect.token.or(self.counts.last_token);
+        self.counts.highest_token = self.counts.highest_token.max(effect.token);
         self.counts.effects += 1;
         self.requests.insert(effect.request);
         self.counts.requests = self.requests.len() as u64;
@@ -186,7 +189,13 @@ mod tests {
         assert_eq!(sent(&mut lock, "b", None, true), 409);
         assert_eq!(sent(&mut lock, "b", Some(1), false), 200);
         assert_eq!(sent(&mut lock, "a", Some(1), true), 200);
-        let counts = Counts { last_token: Some(1), effects: 3, requests: 2, rejected: 2 };
+        let counts = Counts {
+            last_token: Some(1),
+            highest_token: Some(2),
+            effects: 3,
+            requests: 2,
+            rejected: 2,
+        };
         assert_eq!(lock.counts, counts);
     }
 }

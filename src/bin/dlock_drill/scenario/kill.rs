@@ -30,7 +30,7 @@ impl Scenario for Kill {
                     l.liveness() == "dead"
                 })
                 .await;
-            let lease = Within::polls(2.0).and_seconds(stage.lease());
+            let lease = stage.lapsed();
             stage.expect("dlock_lock_held 0", lease, |l| l.is_free()).await;
             stage.expect("dlock_holder_stale 0", lease, |l| l.is_down("holder_stale")).await;
             stage.expect("the end is told as lapsed", lease, |l| l.ends("lapsed") == 1.0).await;

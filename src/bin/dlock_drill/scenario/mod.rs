@@ -1,15 +1,13 @@
 //! The scenarios: one file each, and this list. A scenario injects one fault on a stage and says what the exporter must show
 //! for it, as its documents define it, and by when.
 
-mod clock_step;
-mod eviction;
-mod failover;
-mod gc_storm;
 mod kill;
-mod memory_pressure;
-mod own;
-mod pid_reuse;
-mod quorum;
+mod machines;
+mod overwrite;
+mod partition;
+mod pause;
+mod renewal;
+mod replay;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -40,16 +38,18 @@ pub trait Scenario: Sync {
 
 /// All of them, in the order that they are told in.
 pub fn all() -> Vec<&'static dyn Scenario> {
-    vec![
+    let mut all: Vec<&'static dyn Scenario> = vec![
         &kill::Kill,
-        &pid_reuse::PidReuse,
-        &clock_step::ClockStep,
-        &gc_storm::GcStorm,
-        &memory_pressure::MemoryPressure,
-        &eviction::Eviction,
-        &failover::Failover,
-        &quorum::Quorum,
-    ]
+        &pause::Pause,
+        &partition::Partition,
+        &partition::LateRestore,
+        &replay::Replay,
+        &renewal::RenewalPaused,
+        &renewal::RenewalOutlives,
+        &overwrite::Overwrite,
+    ];
+    all.extend(machines::all());
+    all
 }
 
 /// Those that are named, or all.

@@ -113,14 +113,13 @@ impl Actor {
 
     /// SIGCONT to its separate renewer.
     pub fn resume_renewer(&self) -> Result<(), Failure> {
-        let told = |e| Failure::new(format!("no SIGCONT can be sent to the renewer: {e}"));
-        kill_process(self.renewer()?, Signal::CONT).map_err(told)
+        self.signal_renewer(Signal::CONT)
     }
 
-    /// SIGKILL to its separate renewer.
-    pub fn kill_renewer(&self) -> Result<(), Failure> {
-        let told = |e| Failure::new(format!("no SIGKILL can be sent to the renewer: {e}"));
-        kill_process(self.renewer()?, Signal::KILL).map_err(told)
+    /// Any signal to its separate renewer.
+    pub fn signal_renewer(&self, signal: Signal) -> Result<(), Failure> {
+        let told = |e| Failure::new(format!("no {signal:?} can be sent to the renewer: {e}"));
+        kill_process(self.renewer()?, signal).map_err(told)
     }
 }
 

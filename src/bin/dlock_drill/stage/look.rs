@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::observed::Metrics;
+use crate::exporter::Metrics;
 
 /// What the exporter shows of the lock of a stage.
 pub struct Look {
@@ -72,6 +72,16 @@ impl Look {
         let mut states = self.metrics.all("dlock_holder_liveness", &own);
         let state = states.find(|s| s.value == 1.0).and_then(|s| s.label("state"));
         state.unwrap_or_default().to_owned()
+    }
+
+    /// Leases that ran out under a holder who was in this state.
+    pub fn expired_under(&self, state: &str) -> f64 {
+        self.counted("dlock_lease_expired_under_holder_total", ("state", state))
+    }
+
+    /// Proofs of two owners at once, and hints at it, of this kind.
+    pub fn contentions(&self, kind: &str) -> f64 {
+        self.counted("dlock_contention_events_total", ("kind", kind))
     }
 
     /// Nobody holds it.

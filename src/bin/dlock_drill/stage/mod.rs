@@ -2,6 +2,7 @@
 //! deadlines in poll intervals. Whatever is started on it ends with it.
 
 mod actor;
+mod common;
 mod look;
 
 use std::ops::RangeInclusive;
@@ -11,11 +12,12 @@ use std::time::Duration;
 use dlock_exporter::clock::mono;
 use dlock_exporter::observe::Mono;
 
+use crate::exporter::Metrics;
 use crate::failure::Failure;
-use crate::observed::Metrics;
 use crate::outcome::{Event, Expectation, Outcome, Verdict};
 use crate::world::{Run, World};
 
+pub use actor::Actor;
 pub use look::Look;
 
 /// Longest wait for a world that is well.
@@ -98,13 +100,6 @@ impl Stage {
         }
     }
 
-    /// Goes on in another world, of this scenario's own.
-    pub fn enter(&mut self, world: World) {
-        self.base = world.exporter.now().metrics;
-        self.outcome.poll_seconds = world.poll.as_secs_f64();
-        self.world = Arc::new(world);
-    }
-
     /// Waits until the exporter shows what has to be there before anything can be rehearsed. What counters show then is
     /// what they are held against later.
     pub async fn ready(&mut self, what: &str, holds: impl Fn(&Look) -> bool) -> Result<(), Ended> {
@@ -123,6 +118,13 @@ impl Stage {
     /// What it stands in.
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// Goes on in another world: one with servers and an exporter of the scenario's own.
+    pub fn enter(&mut self, world: Arc<World>) {
+        self.base = world.exporter.now().metrics;
+        self.outcome.poll_seconds = world.poll.as_secs_f64();
+        self.world = world;
     }
 
     /// The lock of this run.

@@ -8,9 +8,9 @@ use rustix::fs::{Advice, fadvise, statfs};
 use std::io::Write as _;
 
 use super::own::sum;
-use super::{Act, Scenario};
 use crate::children::Group;
 use crate::failure::Failure;
+use crate::scenario::{Act, Scenario};
 use crate::servers::cgroup::Cramped;
 use crate::servers::wait::{at, private_dir};
 use crate::stage::{Ended, Look, Stage, Within};

@@ -2,8 +2,8 @@
 //! own event, and two owners were valid at once.
 
 use super::own::{self, LONG, Own};
-use super::{Act, Scenario};
 use crate::keys;
+use crate::scenario::{Act, Scenario};
 use crate::stage::{Ended, Stage, Within};
 
 /// A server with a limit of memory that its keys outgrow.

@@ -3,10 +3,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::exporter::Access;
 use crate::failure::Failure;
 use crate::observed::Observed;
 use crate::private::PrivateExporter;
@@ -95,7 +97,8 @@ impl Own {
         let world = World {
             server: server.to_string().parse().map_err(Failure::new)?,
             store: name,
-            exporter: Observed::begin(&exporter.url, Duration::from_secs(10)).await?,
+            exporter: Observed::begin(&exporter.url, Access::default(), Duration::from_secs(15))
+                .await?,
             resource: Resource::start(([127, 0, 0, 1], 0).into(), true).await?,
             dir: self.dir.path().into(),
             poll: POLL,
@@ -103,7 +106,7 @@ impl Own {
             exporter_program: Some(program),
             server_program: self.program.clone(),
         };
-        stage.enter(world);
+        stage.enter(Arc::new(world));
         Ok(Watch { _exporter: exporter })
     }
 }

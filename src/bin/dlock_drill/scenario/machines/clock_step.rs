@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 
 use super::own::{self, Own};
-use super::{Act, Scenario};
 use crate::keys;
+use crate::scenario::{Act, Scenario};
 use crate::servers::clock::SteppedClock;
 use crate::servers::redis::command;
 use crate::stage::{Ended, Look, Stage, Within};

@@ -1,7 +1,7 @@
 //! The holder is killed and its process id is taken by another process, as happens by chance on a host that runs through its
 //! ids. Whoever looks at the id alone sees a holder that lives.
 
-use super::{Act, Scenario};
+use crate::scenario::{Act, Scenario};
 use crate::servers::pids;
 use crate::servers::wait::{at, private_dir};
 use crate::stage::{Ended, Stage, Within};

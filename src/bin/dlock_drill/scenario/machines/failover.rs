@@ -2,8 +2,8 @@
 //! lock there. What was lost is told as such, and only that.
 
 use super::own::{self, LONG, Own, SOON};
-use super::{Act, Scenario};
 use crate::keys;
+use crate::scenario::{Act, Scenario};
 use crate::servers::redis::Server;
 use crate::servers::sentinel::{MASTER, Sentinel};
 use crate::servers::wait::Waiting;

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::own::{self, Own};
-use super::{Act, Scenario};
 use crate::failure::Failure;
 use crate::keys;
+use crate::scenario::{Act, Scenario};
 use crate::servers::jvm::{Job, Jvm, is_missing};
 use crate::stage::{Ended, Look, Stage, Within};
 

@@ -2,9 +2,9 @@
 //! eviction, until another owner gets a majority while the first one's lease lasts.
 
 use super::own::{self, LONG, Own, SOON};
-use super::{Act, Scenario};
 use crate::failure::Failure;
 use crate::keys;
+use crate::scenario::{Act, Scenario};
 use crate::servers::redis::Server;
 use crate::servers::wait::Waiting;
 use crate::stage::{Ended, Look, Stage, Within};
