@@ -33,7 +33,6 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         return Ok(true);
     }
     let mut stop = Stop::new()?;
-    let runs = scenario::runs(&chosen, options.with.repeat);
     let scratch = tempfile::Builder::new().prefix("dlock_drill").tempdir();
     let scratch = scratch.map_err(|e| Failure::new(format!("no temporary directory: {e}")))?;
     let own_server = match &options.start_redis {
@@ -47,19 +46,25 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         (None, None) => return Err(Failure::new("give --redis ADDRESS or --start-redis")),
     };
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
-    let (world, _own_exporter) = world(&options, &runs, server, scratch.path().into()).await?;
-    let world = Arc::new(world);
-    world.check_empty(&runs)?;
     tell(&format!("seed {seed}: --seed {seed} repeats the same timing"));
-    let outcomes = tokio::select! {
-        outcomes = play(&world, &runs, seed, options.jobs) => outcomes,
-        () = stop.wait() => None,
-    };
-    let cleaned = world.clean(&runs);
-    let Some(outcomes) = outcomes else {
-        cleaned?;
-        return Err(Failure::new("stopped; what it had written is removed"));
-    };
+    let mut outcomes = Vec::new();
+    for number in 1..=options.with.repeat {
+        let runs = scenario::round(&chosen, number);
+        // An exporter of the drill's own is a new one for each round, so that none has more locks than one round.
+        let (world, _own_exporter) =
+            world(&options, &runs, server.clone(), scratch.path().into()).await?;
+        let world = Arc::new(world);
+        world.check_empty(&runs)?;
+        let played = tokio::select! {
+            played = play(&world, &runs, seed, options.jobs) => played,
+            () = stop.wait() => None,
+        };
+        world.clean(&runs)?;
+        let Some(played) = played else {
+            return Err(Failure::new("stopped; what it had written is removed"));
+        };
+        outcomes.extend(played);
+    }
     if let Some(file) = &options.json {
         let text = serde_json::to_vec_pretty(&outcomes).map_err(|e| Failure::new(e.to_string()))?;
         write(file, &text)?;
@@ -67,7 +72,6 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
     if let Some(file) = &options.textfile {
         write(file, textfile(&outcomes).as_bytes())?;
     }
-    cleaned?;
     let passed = outcomes.iter().filter(|o| o.has_passed()).count();
     let failed = outcomes.iter().filter(|o| o.has_failed()).count();
     tell(&format!(

@@ -72,8 +72,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static dyn Scenario>, Failure> {
         .collect()
 }
 
-/// Each of them so often.
-pub fn runs(scenarios: &[&'static dyn Scenario], repeat: u32) -> Vec<Run> {
-    let of = |number| scenarios.iter().map(move |&scenario| Run { scenario, number });
-    (1..=repeat).flat_map(of).collect()
+/// The n-th run of each of them.
+pub fn round(scenarios: &[&'static dyn Scenario], number: u32) -> Vec<Run> {
+    scenarios.iter().map(|&scenario| Run { scenario, number }).collect()
 }

@@ -184,6 +184,7 @@ impl Stage {
             ))));
         }
         self.base = self.world().exporter.now().metrics;
+        self.base_token = self.world().resource.counts(self.lock()).highest_token;
         self.note("all is well");
         Ok(())
     }

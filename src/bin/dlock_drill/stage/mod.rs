@@ -71,6 +71,8 @@ pub struct Stage {
     random: fastrand::Rng,
     /// The metrics before the fault: what counters are held against.
     base: Arc<Metrics>,
+    /// The fencing token that the resource knew then.
+    base_token: Option<u64>,
     outcome: Outcome,
 }
 
@@ -95,6 +97,7 @@ impl Stage {
             marked: now,
             random: fastrand::Rng::with_seed(own),
             base: world.exporter.now().metrics,
+            base_token: None,
             outcome,
             world,
         }
@@ -244,8 +247,15 @@ impl Stage {
 
     /// How often each signal may have risen since all was well; those that are not named must have stayed quiet.
     pub async fn rises(&mut self, allowed: &[(&str, RangeInclusive<u32>)]) {
-        let limit = self.world.slack + self.world.poll * 4;
-        let _ = self.world.exporter.after(mono().plus(self.world.poll * 2), limit).await;
+        tokio::time::sleep(self.world.poll * 2).await;
+        self.marked = mono();
+        // Counters that are not told now are no zeros.
+        let limit = self.world.slack + self.world.poll * 2;
+        let is_told = |l: &Look| l.labelled("dlock_signal_rises_total", ("signal", "holder_stale"));
+        if self.until(limit, |l| is_told(l).is_some()).await.is_none() {
+            let told = self.look().told();
+            return self.holds("every other signal stays quiet", false, told);
+        }
         let look = self.look();
         let wrong: Vec<String> = signals()
             .filter_map(|signal| {
