@@ -52,11 +52,13 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
             l.metrics().value("dlock_worker_restarts_total", &restarts) >= Some(1.0)
         })
         .await;
-    let lease = Within::polls(2.0).and_seconds(stage.lease());
+    let lease = stage.lapsed();
     stage.expect("dlock_lock_held 0", lease, |l| l.is_free()).await;
-    stage.expect("the end is told as lapsed", lease, |l| l.ends("lapsed") == 1.0).await;
+    stage.expect_lapse().await;
     stage.expect("dlock_holder_stale 0", lease, |l| l.is_down("holder_stale")).await;
-    // Between the two it may be seen without any process for a moment.
-    stage.rises(&[("holder_stale", 1..=2), ("renewal_overdue", 0..=1)]).await;
+    // Between the two it may be seen without any process for a moment; on a busy machine it really stalls.
+    let allowed =
+        [("holder_stale", 1..=2), ("renewal_overdue", 0..=1), ("lease_shorter_than_stall", 0..=1)];
+    stage.rises(&allowed).await;
     Ok(())
 }
