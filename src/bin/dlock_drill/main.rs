@@ -18,6 +18,7 @@ mod proxy;
 mod rehearse;
 mod resource;
 mod scenario;
+mod servers;
 mod stage;
 mod stop;
 mod worker;

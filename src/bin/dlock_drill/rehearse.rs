@@ -109,12 +109,15 @@ async fn world(
     let store = &options.with.store;
     let own = match &options.start_exporter {
         Some(program) => {
+            let watched = match fragment::locks(runs, resource.address()) {
+                // Every scenario has servers of its own.
+                locks if locks.is_empty() => " []\n".to_owned(),
+                locks => format!("\n{locks}{}", fragment::workers(store, &dir)),
+            };
             let yaml = format!(
-                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n    clients: on\n    locks:\n{}{}",
+                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n    clients: on\n    locks:{watched}",
                 options.poll,
                 server.url(),
-                fragment::locks(runs, resource.address()),
-                fragment::workers(store, &dir),
             );
             let mut own = PrivateExporter::start(program, &yaml, &scratch)?;
             own.ready().await?;
@@ -138,6 +141,7 @@ async fn world(
         slack: Duration::try_from_secs_f64(options.slack)
             .map_err(|e| Failure::new(format!("--slack: {e}")))?,
         exporter_program: options.start_exporter.clone(),
+        server_program: options.start_redis.as_ref().unwrap_or(&options.redis_server).clone(),
     };
     let shared: Vec<Run> = runs.iter().filter(|r| r.scenario.is_shared()).copied().collect();
     world.check_watched(&shared).await?;

@@ -143,7 +143,8 @@ impl Stage {
             .with("--pid-file", self.pid_file(&name).display().to_string())
     }
 
-    fn pid_file(&self, worker: &str) -> PathBuf {
+    /// Where a worker of that name writes its process id.
+    pub fn pid_file(&self, worker: &str) -> PathBuf {
         self.world().dir.join(format!("{worker}.pid"))
     }
 

@@ -20,6 +20,9 @@ use crate::world::{Run, World};
 pub use actor::Actor;
 pub use look::Look;
 
+/// Longest wait for a world that is well.
+const READY: Duration = Duration::from_secs(60);
+
 /// All signals of a lock, by their label values.
 fn signals() -> impl Iterator<Item = &'static str> {
     dlock_exporter::derive::Signal::ALL.iter().map(|s| s.as_str())
@@ -98,6 +101,21 @@ impl Stage {
             outcome,
             world,
         }
+    }
+
+    /// Waits until the exporter shows what has to be there before anything can be rehearsed. What counters show then is
+    /// what they are held against later.
+    pub async fn ready(&mut self, what: &str, holds: impl Fn(&Look) -> bool) -> Result<(), Ended> {
+        self.marked = mono();
+        if self.until(READY, holds).await.is_none() {
+            let told = self.look().told();
+            return Err(
+                Failure::new(format!("the exporter does not see that {what}; {told}")).into()
+            );
+        }
+        self.base = self.world.exporter.now().metrics;
+        self.note(what);
+        Ok(())
     }
 
     /// What it stands in.
