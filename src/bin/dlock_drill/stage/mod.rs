@@ -107,13 +107,13 @@ impl Stage {
     /// what they are held against later.
     pub async fn ready(&mut self, what: &str, holds: impl Fn(&Look) -> bool) -> Result<(), Ended> {
         self.marked = mono();
-        if self.until(READY, holds).await.is_none() {
+        let Some((_, look)) = self.until(READY, holds).await else {
             let told = self.look().told();
             return Err(
                 Failure::new(format!("the exporter does not see that {what}; {told}")).into()
             );
-        }
-        self.base = self.world.exporter.now().metrics;
+        };
+        self.base = look.metrics;
         self.note(what);
         Ok(())
     }
