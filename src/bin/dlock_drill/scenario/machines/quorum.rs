@@ -40,6 +40,7 @@ impl Scenario for Quorum {
 
 async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let own = Own::begin(stage)?;
+    let poll = stage.world().poll;
     let mut servers = Vec::new();
     for _ in 0..5 {
         servers.push(own.server().start().await?);
@@ -51,7 +52,7 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let urls: Vec<String> = servers.iter().map(Server::url).collect();
     let locks = own::lock(&name, LONG, "") + &own::lock(&calm, LONG, "");
     let store = format!("topology: quorum\nurls: {urls:?}\nlocks:\n{locks}");
-    let _watch = own.watch(stage, first_at, &store, "").await?;
+    let _watch = own.watch(stage, first_at, &store, "", poll).await?;
     let (first, second) = (own::token(stage, 1), own::token(stage, 2));
     acquire(&servers, &key, &first).await?;
     let is_whole = |l: &Look| {
