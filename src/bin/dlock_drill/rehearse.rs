@@ -1,5 +1,6 @@
 //! `dlock_drill rehearse`: makes the world, runs the scenarios on it, some at a time, tells what was found, and cleans up in any case.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         write(file, &text)?;
     }
     if let Some(file) = &options.textfile {
-        write(file, textfile(&outcomes).as_bytes())?;
+        let before = std::fs::read_to_string(file).unwrap_or_default();
+        write(file, textfile(&before, &outcomes).as_bytes())?;
     }
     let passed = outcomes.iter().filter(|o| o.has_passed()).count();
     let failed = outcomes.iter().filter(|o| o.has_failed()).count();
@@ -208,22 +210,73 @@ fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::rename(&new, path).map_err(told)
 }
 
-/// For node_exporter: only scenarios whose every run passed.
-fn textfile(outcomes: &[Outcome]) -> String {
-    let mut text = String::from(
-        "# HELP dlock_drill_last_pass_timestamp_seconds When every expectation of the scenario last held, in seconds since the epoch.\n\
-         # TYPE dlock_drill_last_pass_timestamp_seconds gauge\n",
+/// For node_exporter: now for scenarios whose every run passed, and for the others what the file said before.
+fn textfile(before: &str, outcomes: &[Outcome]) -> String {
+    const NAME: &str = "dlock_drill_last_pass_timestamp_seconds";
+    let mut passes: BTreeMap<String, String> = before
+        .lines()
+        .filter_map(|line| {
+            let rest = line.strip_prefix(NAME)?.strip_prefix("{scenario=\"")?;
+            let (scenario, time) = rest.split_once("\"} ")?;
+            Some((scenario.to_owned(), time.to_owned()))
+        })
+        .collect();
+    let now = format!("{:.3}", wall_secs());
+    for outcome in outcomes {
+        let mut all = outcomes.iter().filter(|o| o.scenario == outcome.scenario);
+        if all.all(Outcome::has_passed) {
+            passes.insert(outcome.scenario.clone(), now.clone());
+        }
+    }
+    let mut text = format!(
+        "# HELP {NAME} When every expectation of the scenario last held, in seconds since the epoch on the drill's host.\n\
+         # TYPE {NAME} gauge\n"
     );
-    let mut names: Vec<&str> = outcomes.iter().map(|o| o.scenario.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let all_passed =
-        |name: &str| outcomes.iter().filter(|o| o.scenario == name).all(Outcome::has_passed);
-    for name in names.into_iter().filter(|n| all_passed(n)) {
-        let now = wall_secs();
-        text.push_str(&format!(
-            "dlock_drill_last_pass_timestamp_seconds{{scenario=\"{name}\"}} {now:.3}\n"
-        ));
+    for (scenario, time) in passes {
+        text.push_str(&format!("{NAME}{{scenario=\"{scenario}\"}} {time}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Expectation;
+
+    fn outcome(scenario: &str, verdict: Verdict) -> Outcome {
+        let expectation = Expectation {
+            what: String::new(),
+            verdict,
+            seconds: None,
+            polls: None,
+            within_seconds: None,
+            detail: None,
+        };
+        Outcome {
+            scenario: scenario.into(),
+            run: 1,
+            seed: 0,
+            poll_seconds: 1.0,
+            not_run: None,
+            expectations: vec![expectation],
+            events: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_failure_keeps_the_last_pass_and_what_was_not_judged_is_none() {
+        let before = "dlock_drill_last_pass_timestamp_seconds{scenario=\"kill\"} 17.5\nother 1\n";
+        let outcomes = [
+            outcome("kill", Verdict::Fail),
+            outcome("pause", Verdict::Pass),
+            outcome("pause", Verdict::Fail),
+            outcome("replay", Verdict::NotJudged),
+            outcome("partition", Verdict::Pass),
+        ];
+        let text = textfile(before, &outcomes);
+        let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
+        let [kill, partition] = samples[..] else { panic!("{text}") };
+        assert_eq!(kill, "dlock_drill_last_pass_timestamp_seconds{scenario=\"kill\"} 17.5");
+        assert!(partition.contains("{scenario=\"partition\"} "), "{text}");
+    }
 }

@@ -94,11 +94,6 @@ impl Actor {
         self.group.kill()
     }
 
-    /// SIGTERM: it releases its lock and ends.
-    pub async fn stop(&mut self) {
-        self.group.stop(Duration::from_secs(5)).await;
-    }
-
     fn renewer(&self) -> Result<Pid, Failure> {
         let file = self.pid_file.with_extension("pid.renewer");
         let text = std::fs::read_to_string(&file);
@@ -176,14 +171,14 @@ impl Stage {
                 && l.is_down("contested")
                 && l.is_down("renewal_overdue")
         };
-        if self.until(HEALTHY, is_well).await.is_none() {
+        let Some((_, look)) = self.until(HEALTHY, is_well).await else {
             let (told, log) = (self.look().told(), worker.group.log_tail());
             return Err(Ended::Broken(Failure::new(format!(
                 "the exporter does not see {} hold the lock and be well; {told}; its log ends with: {log}",
                 worker.name()
             ))));
-        }
-        self.base = self.world().exporter.now().metrics;
+        };
+        self.base = look.metrics;
         self.base_token = self.world().resource.counts(self.lock()).highest_token;
         self.note("all is well");
         Ok(())
