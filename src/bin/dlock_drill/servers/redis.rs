@@ -131,16 +131,10 @@ impl Server {
 
     /// Lets it stand still: connections stay open and nothing is answered.
     pub async fn pause(&self) -> Result<(), Failure> {
-        self.group.as_ref().ok_or_else(|| self.is_gone())?.pause().await
-    }
-
-    /// Lets it run on.
-    pub fn resume(&self) -> Result<(), Failure> {
-        self.group.as_ref().ok_or_else(|| self.is_gone())?.resume()
-    }
-
-    fn is_gone(&self) -> Failure {
-        Failure::new(format!("the server at {} was killed before", self.address()))
+        match &self.group {
+            Some(group) => group.pause().await,
+            None => Ok(()),
+        }
     }
 
     /// Kills it: its data is gone.
