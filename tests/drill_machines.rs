@@ -66,11 +66,15 @@ fn an_exporter_without_the_signals_of_machines_fails() {
     }
 }
 
-/// Processes with this text among their words.
+/// Processes with this path among their words, or as their directory: a server changes its words.
 fn processes(text: &str) -> Vec<String> {
     let pids = std::fs::read_dir("/proc").expect("/proc can be listed").flatten();
-    let words = pids.filter_map(|p| std::fs::read_to_string(p.path().join("cmdline")).ok());
-    words.filter(|w| w.contains(text)).map(|w| w.replace('\0', " ")).collect()
+    let told = pids.filter_map(|pid| {
+        let words = std::fs::read_to_string(pid.path().join("cmdline")).ok()?.replace('\0', " ");
+        let cwd = std::fs::read_link(pid.path().join("cwd")).ok()?;
+        Some(format!("{words} in {}", cwd.display()))
+    });
+    told.filter(|told| told.contains(text)).collect()
 }
 
 fn has_entries(dir: &Path) -> bool {
