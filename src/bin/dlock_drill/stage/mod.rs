@@ -62,6 +62,13 @@ impl Within {
     }
 }
 
+/// Each run has its own course, and the same one when it is run alone.
+fn course(seed: u64, lock: &str) -> fastrand::Rng {
+    lock.bytes().fold(fastrand::Rng::with_seed(seed), |mut rng, byte| {
+        fastrand::Rng::with_seed(rng.u64(..) ^ u64::from(byte))
+    })
+}
+
 /// Where one run of a scenario takes place.
 pub struct Stage {
     world: Arc<World>,
@@ -89,13 +96,11 @@ impl Stage {
             expectations: Vec::new(),
             events: Vec::new(),
         };
-        // Each run has its own course, and the same one when it is run alone.
-        let own = run.lock().bytes().fold(seed, |s, b| s.wrapping_mul(31).wrapping_add(b.into()));
         Self {
             lock: run.lock(),
             begun: now,
             marked: now,
-            random: fastrand::Rng::with_seed(own),
+            random: course(seed, &run.lock()),
             base: world.exporter.now().metrics,
             base_token: None,
             outcome,
@@ -287,5 +292,20 @@ impl Stage {
             }
         }
         self.outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::course;
+
+    #[test]
+    fn runs_differ_and_can_be_repeated() {
+        let first = |seed, lock: &str| course(seed, lock).u64(..);
+        assert_eq!(first(7, "drill-kill-1"), first(7, "drill-kill-1"));
+        assert_ne!(first(7, "drill-kill-1"), first(7, "drill-kill-2"));
+        assert_ne!(first(7, "drill-kill-1"), first(8, "drill-kill-1"));
+        let heads = (1..=64).filter(|n| course(7, &format!("drill-kill-{n}")).bool()).count();
+        assert!((16..=48).contains(&heads), "{heads} of 64");
     }
 }
