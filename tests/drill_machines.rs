@@ -97,19 +97,26 @@ fn what_cannot_be_run_has_not_passed_and_what_is_stopped_leaves_nothing() {
     assert!(!said.contains("PASS"), "{said}");
 
     // Stopped in the middle of a world of its own: everything in that is below this directory.
-    let scratch = dir.path().join("scratch");
-    std::fs::create_dir(&scratch).expect("a directory can be made");
-    let mut command = drill(&["rehearse", "quorum-erosion", "--redis", &redis, "--write"]);
-    command.args(["--start-exporter", exporter]).env("TMPDIR", &scratch);
-    let mut stopped = Group::start("drill", &mut command, &dir.path().join("log"));
-    let text = scratch.display().to_string();
-    wait_until("five servers and two exporters run", Duration::from_secs(60), || {
-        assert!(stopped.ended().is_none(), "{}", stopped.log());
-        (processes(&text).len() >= 7).then_some(())
-    });
-    stopped.signal(Signal::INT);
-    assert_eq!(stopped.wait(Duration::from_secs(30)).code(), Some(2), "{}", stopped.log());
-    assert_eq!(processes(&text), Vec::<String>::new(), "{}", stopped.log());
-    assert!(!has_entries(&scratch), "{}", stopped.log());
-    assert_eq!(server.number(&["DBSIZE"]), 0, "{}", stopped.log());
+    for signal in [Signal::INT, Signal::KILL] {
+        let scratch = dir.path().join(format!("{signal:?}"));
+        std::fs::create_dir(&scratch).expect("a directory can be made");
+        let mut command = drill(&["rehearse", "quorum-erosion", "--redis", &redis, "--write"]);
+        command.args(["--start-exporter", exporter]).env("TMPDIR", &scratch);
+        let mut stopped = Group::start("drill", &mut command, &dir.path().join("log"));
+        let text = scratch.display().to_string();
+        wait_until("five servers and two exporters run", Duration::from_secs(60), || {
+            assert!(stopped.ended().is_none(), "{}", stopped.log());
+            (processes(&text).len() >= 7).then_some(())
+        });
+        stopped.signal(signal);
+        let status = stopped.wait(Duration::from_secs(30));
+        wait_until("nothing that it started runs", Duration::from_secs(10), || {
+            processes(&text).is_empty().then_some(())
+        });
+        if signal == Signal::INT {
+            assert_eq!(status.code(), Some(2), "{}", stopped.log());
+            assert!(!has_entries(&scratch), "{}", stopped.log());
+            assert_eq!(server.number(&["DBSIZE"]), 0, "{}", stopped.log());
+        }
+    }
 }
