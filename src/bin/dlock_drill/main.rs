@@ -3,6 +3,7 @@
 //! its own key prefix, and only when told to (`--write`). Nothing in production needs it. Exit status: 0 all as expected,
 //! 1 something was not, 2 wrong flags or a world in which nothing can be rehearsed.
 
+mod bound;
 mod children;
 mod cli;
 // What `prove` asks for is not asked for by a rehearsal.
@@ -56,7 +57,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool, Failure> {
     let mut builder = match command {
         // A worker has one thread, so that nothing of it goes on when its work stands still.
-        Command::Worker(_) | Command::Renewer => tokio::runtime::Builder::new_current_thread(),
+        Command::Worker(_) | Command::Renewer | Command::Bound { .. } => {
+            tokio::runtime::Builder::new_current_thread()
+        }
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = builder
@@ -68,6 +71,7 @@ fn run(command: Command) -> Result<bool, Failure> {
             Command::Rehearse(options) => rehearse::run(options).await,
             Command::Config(options) => fragment::print(&options).map(|()| true),
             Command::Worker(options) => worker::run(options).await.map(|()| true),
+            Command::Bound { words } => Err(bound::run(&words)),
             Command::Renewer => worker::run_renewer().await.map(|()| true),
             Command::Resource(options) => resource::run(options).await.map(|()| true),
             Command::Proxy(options) => proxy::run(options).await.map(|()| true),
