@@ -1,0 +1,221 @@
+//! `dlock_drill rehearse`: makes the world, runs the scenarios on it, some at a time, tells what was found, and cleans up in any case.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dlock_exporter::clock::wall_secs;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::cli::Rehearse;
+use crate::exporter::Access;
+use crate::failure::Failure;
+use crate::fragment;
+use crate::lockserver::Address;
+use crate::observed::Observed;
+use crate::outcome::{Outcome, Verdict};
+use crate::private::{PrivateExporter, PrivateServer};
+use crate::resource::Resource;
+use crate::scenario;
+use crate::stage::Stage;
+use crate::stop::Stop;
+use crate::world::{Run, World};
+
+/// Whether all scenarios passed.
+pub async fn run(options: Rehearse) -> Result<bool, Failure> {
+    let chosen = scenario::chosen(&options.scenarios)?;
+    if options.list {
+        for one in chosen {
+            tell(&format!("{:20} {}", one.name(), one.about()));
+        }
+        return Ok(true);
+    }
+    let mut stop = Stop::new()?;
+    let runs = scenario::runs(&chosen, options.with.repeat);
+    let scratch = tempfile::Builder::new().prefix("dlock_drill").tempdir();
+    let scratch = scratch.map_err(|e| Failure::new(format!("no temporary directory: {e}")))?;
+    let own_server = match &options.start_redis {
+        Some(program) => Some(PrivateServer::start(program, scratch.path()).await?),
+        None => None,
+    };
+    let server = match (&own_server, &options.redis) {
+        (Some(own), _) => own.address.clone(),
+        (None, Some(_)) if !options.write => return Err(refusal()),
+        (None, Some(given)) => given.clone(),
+        (None, None) => return Err(Failure::new("give --redis ADDRESS or --start-redis")),
+    };
+    let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
+    let (world, _own_exporter) = world(&options, &runs, server, scratch.path().into()).await?;
+    let world = Arc::new(world);
+    world.check_empty(&runs)?;
+    tell(&format!("seed {seed}: --seed {seed} repeats the same timing"));
+    let outcomes = tokio::select! {
+        outcomes = play(&world, &runs, seed, options.jobs) => outcomes,
+        () = stop.wait() => None,
+    };
+    let cleaned = world.clean(&runs);
+    let Some(outcomes) = outcomes else {
+        cleaned?;
+        return Err(Failure::new("stopped; what it had written is removed"));
+    };
+    if let Some(file) = &options.json {
+        let text = serde_json::to_vec_pretty(&outcomes).map_err(|e| Failure::new(e.to_string()))?;
+        write(file, &text)?;
+    }
+    if let Some(file) = &options.textfile {
+        write(file, textfile(&outcomes).as_bytes())?;
+    }
+    cleaned?;
+    let passed = outcomes.iter().filter(|o| o.has_passed()).count();
+    let failed = outcomes.iter().filter(|o| o.has_failed()).count();
+    tell(&format!(
+        "{passed} passed, {failed} failed, {} not run",
+        outcomes.len() - passed - failed
+    ));
+    Ok(failed == 0 && passed > 0)
+}
+
+fn refusal() -> Failure {
+    Failure::new(
+        "a rehearsal takes locks and writes heartbeats and counters on the server that --redis names, under dlock_drill: only and \
+         until it ends; say --write to agree, or let it start a server of its own with --start-redis",
+    )
+}
+
+async fn world(
+    options: &Rehearse,
+    runs: &[Run],
+    server: Address,
+    scratch: PathBuf,
+) -> Result<(World, Option<PrivateExporter>), Failure> {
+    let is_own = options.start_exporter.is_some();
+    let listen = if is_own { ([127, 0, 0, 1], 0).into() } else { options.with.resource };
+    let resource = Resource::start(listen, true).await?;
+    let dir = if is_own { scratch.clone() } else { options.with.dir.clone() };
+    std::fs::create_dir_all(&dir).map_err(|e| {
+        Failure::new(format!(
+            "{}: {e}; choose with --dir where pid files may be written",
+            dir.display()
+        ))
+    })?;
+    let store = &options.with.store;
+    let own = match &options.start_exporter {
+        Some(program) => {
+            let yaml = format!(
+                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n    clients: on\n    locks:\n{}{}",
+                options.poll,
+                server.url(),
+                fragment::locks(runs, resource.address()),
+                fragment::workers(store, &dir),
+            );
+            let mut own = PrivateExporter::start(program, &yaml, &scratch)?;
+            own.ready().await?;
+            Some(own)
+        }
+        None => None,
+    };
+    let url = match (&own, &options.exporter) {
+        (Some(own), _) => own.url.clone(),
+        (None, Some(url)) => url.clone(),
+        (None, None) => return Err(Failure::new("give --exporter URL or --start-exporter")),
+    };
+    let exporter = Observed::begin(&url, Access::default(), Duration::from_secs(15)).await?;
+    let world = World {
+        server,
+        store: store.clone(),
+        resource,
+        dir,
+        poll: exporter.poll(),
+        exporter,
+        slack: Duration::try_from_secs_f64(options.slack)
+            .map_err(|e| Failure::new(format!("--slack: {e}")))?,
+        exporter_program: options.start_exporter.clone(),
+    };
+    let shared: Vec<Run> = runs.iter().filter(|r| r.scenario.is_shared()).copied().collect();
+    world.check_watched(&shared).await?;
+    Ok((world, own))
+}
+
+/// All runs, so many at a time; each is told when it ends. `None` if one of them panicked.
+async fn play(world: &Arc<World>, runs: &[Run], seed: u64, jobs: u16) -> Option<Vec<Outcome>> {
+    let places = Arc::new(Semaphore::new(jobs.into()));
+    let mut playing = JoinSet::new();
+    for run in runs.iter().copied() {
+        let (world, places) = (Arc::clone(world), Arc::clone(&places));
+        playing.spawn(async move {
+            let _place = places.acquire_owned().await;
+            let mut stage = Stage::new(world, run, seed);
+            match run.scenario.run(&mut stage).await {
+                Ok(()) => stage.into_outcome(),
+                Err(ended) => stage.into_outcome_of(ended),
+            }
+        });
+    }
+    let mut outcomes = Vec::new();
+    while let Some(ended) = playing.join_next().await {
+        let outcome = ended.ok()?;
+        report(&outcome);
+        outcomes.push(outcome);
+    }
+    Some(outcomes)
+}
+
+/// To the person at the terminal.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+fn report(outcome: &Outcome) {
+    let word = match outcome {
+        o if o.not_run.is_some() => "NOT RUN",
+        o if o.has_passed() => "PASS",
+        _ => "FAIL",
+    };
+    tell(&format!("{word} {} (run {})", outcome.scenario, outcome.run));
+    if let Some(why) = &outcome.not_run {
+        tell(&format!("  {why}"));
+    }
+    for e in &outcome.expectations {
+        let time = match (e.seconds, e.polls, e.within_seconds) {
+            (Some(s), Some(p), Some(w)) => {
+                format!(", after {s:.2} s = {p:.1} polls (worst {w:.1} s)")
+            }
+            (_, _, Some(w)) if e.verdict == Verdict::Fail => format!(", not within {w:.1} s"),
+            _ => String::new(),
+        };
+        tell(&format!("  {:10} {}{time}", e.verdict.word(), e.what));
+        if let Some(detail) = &e.detail {
+            tell(&format!("             {detail}"));
+        }
+    }
+}
+
+fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
+    let told = |e| Failure::new(format!("{} cannot be written: {e}", path.display()));
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    std::fs::write(&new, bytes).map_err(told)?;
+    std::fs::rename(&new, path).map_err(told)
+}
+
+/// For node_exporter: only scenarios whose every run passed.
+fn textfile(outcomes: &[Outcome]) -> String {
+    let mut text = String::from(
+        "# HELP dlock_drill_last_pass_timestamp_seconds When every expectation of the scenario last held, in seconds since the epoch.\n\
+         # TYPE dlock_drill_last_pass_timestamp_seconds gauge\n",
+    );
+    let mut names: Vec<&str> = outcomes.iter().map(|o| o.scenario.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let all_passed =
+        |name: &str| outcomes.iter().filter(|o| o.scenario == name).all(Outcome::has_passed);
+    for name in names.into_iter().filter(|n| all_passed(n)) {
+        let now = wall_secs();
+        text.push_str(&format!(
+            "dlock_drill_last_pass_timestamp_seconds{{scenario=\"{name}\"}} {now:.3}\n"
+        ));
+    }
+    text
+}
