@@ -94,6 +94,15 @@ impl Tenures {
                 self.one(one, look);
             }
         }
+        // An exporter that was started anew does not tell of the end of what it did not see.
+        let is_held = |t: &Tenure| {
+            told.iter().any(|one| {
+                one.gone_timestamp.is_none() && one.fingerprint.as_deref() == Some(&t.fingerprint)
+            })
+        };
+        if let Some(open) = self.all.back_mut().filter(|t| t.over.is_none() && !is_held(t)) {
+            open.over = Some(look.seconds);
+        }
     }
 
     fn one(&mut self, told: &document::Tenure, look: &Look) {

@@ -168,6 +168,10 @@ fn expect_end(judgement: &mut Judgement, history: &History, lost: &Lost, base: &
             .overrun
             .map_or(String::new(), |s| format!("; dlock_lease_overrun_seconds {s:.2}"))
     );
+    if lost.tenure.gone.is_none() {
+        let text = "the exporter was started anew and did not see its end: make the fault again";
+        return judgement.expect(ENDS, Some(Verdict::NotJudged), Some(over), text);
+    }
     let Some(evidence) = lost.tenure.evidence.as_deref() else {
         judgement.waiting = Some("how the lease ended".to_owned());
         return judgement.expect(ENDS, None, None, "");
