@@ -26,6 +26,7 @@ mod deploy_kubernetes;
 mod deploy_sandbox;
 mod deploy_systemd;
 mod documents;
+mod drill;
 mod events;
 mod evicted;
 mod evidence;

@@ -3,7 +3,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -29,6 +29,27 @@ impl Group {
             Failure::new(format!("{} cannot be started: {e}", command.get_program().display()))
         })?;
         Ok(Self { child, name: name.into(), log })
+    }
+
+    /// The same, with its input and output for the caller, and only its errors in the log.
+    pub fn talking(
+        name: &str,
+        command: &mut Command,
+        dir: &Path,
+    ) -> Result<(Self, ChildStdin, ChildStdout), Failure> {
+        let log = dir.join(format!("{name}.log"));
+        let file = std::fs::File::create(&log)
+            .map_err(|e| Failure::new(format!("{} cannot be written: {e}", log.display())))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file).process_group(0);
+        let mut child = command.spawn().map_err(|e| {
+            Failure::new(format!("{} cannot be started: {e}", command.get_program().display()))
+        })?;
+        let pipes = (child.stdin.take(), child.stdout.take());
+        let group = Self { child, name: name.into(), log };
+        match pipes {
+            (Some(input), Some(output)) => Ok((group, input, output)),
+            _ => Err(Failure::new(format!("{name} has no pipes"))),
+        }
     }
 
     /// Its process id.

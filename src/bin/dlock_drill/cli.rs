@@ -65,6 +65,9 @@ pub struct Rehearse {
     /// Start a lock server for it, this program
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "redis-server")]
     pub start_redis: Option<PathBuf>,
+    /// The program of servers that some scenarios start for themselves; that of --start-redis if that is given
+    #[arg(long, value_name = "PATH", default_value = "redis-server")]
+    pub redis_server: PathBuf,
     /// Start an exporter for it, this program
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "dlock_exporter")]
     pub start_exporter: Option<PathBuf>,

@@ -27,14 +27,15 @@ pub struct Options {
     /// Where the protected resource listens; the exporter must be able to reach it
     #[arg(long, default_value = "127.0.0.1:10129", value_name = "ADDRESS")]
     pub resource: SocketAddr,
-    /// How often each scenario is run, each time with a lock of its own
+    /// How often each scenario is run, one round after another and each with locks of its own
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
 }
 
 /// `dlock_drill config`.
 pub fn print(options: &Options) -> Result<(), Failure> {
-    let runs = scenario::runs(&scenario::all(), options.repeat);
+    let all = scenario::all();
+    let runs: Vec<Run> = (1..=options.repeat).flat_map(|n| scenario::round(&all, n)).collect();
     let text = format!(
         "# For dlock_drill rehearse: add this to the exporter's config, let its user read dlock_drill:* (%R~dlock_drill:*), and take\n\
          # it out again after the rehearsal. `{store}` is the store of the server that is rehearsed on.\n{stores}{workers}",

@@ -20,6 +20,7 @@ mod rehearse;
 mod report;
 mod resource;
 mod scenario;
+mod servers;
 mod stage;
 mod stop;
 mod worker;

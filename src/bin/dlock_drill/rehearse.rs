@@ -1,5 +1,6 @@
 //! `dlock_drill rehearse`: makes the world, runs the scenarios on it, some at a time, tells what was found, and cleans up in any case.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +34,6 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         return Ok(true);
     }
     let mut stop = Stop::new()?;
-    let runs = scenario::runs(&chosen, options.with.repeat);
     let scratch = tempfile::Builder::new().prefix("dlock_drill").tempdir();
     let scratch = scratch.map_err(|e| Failure::new(format!("no temporary directory: {e}")))?;
     let own_server = match &options.start_redis {
@@ -47,27 +47,33 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         (None, None) => return Err(Failure::new("give --redis ADDRESS or --start-redis")),
     };
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
-    let (world, _own_exporter) = world(&options, &runs, server, scratch.path().into()).await?;
-    let world = Arc::new(world);
-    world.check_empty(&runs)?;
     tell(&format!("seed {seed}: --seed {seed} repeats the same timing"));
-    let outcomes = tokio::select! {
-        outcomes = play(&world, &runs, seed, options.jobs) => outcomes,
-        () = stop.wait() => None,
-    };
-    let cleaned = world.clean(&runs);
-    let Some(outcomes) = outcomes else {
-        cleaned?;
-        return Err(Failure::new("stopped; what it had written is removed"));
-    };
+    let mut outcomes = Vec::new();
+    for number in 1..=options.with.repeat {
+        let runs = scenario::round(&chosen, number);
+        // An exporter of the drill's own is a new one for each round, so that none has more locks than one round.
+        let (world, _own_exporter) =
+            world(&options, &runs, server.clone(), scratch.path().into()).await?;
+        let world = Arc::new(world);
+        world.check_empty(&runs)?;
+        let played = tokio::select! {
+            played = play(&world, &runs, seed, options.jobs) => played,
+            () = stop.wait() => None,
+        };
+        world.clean(&runs)?;
+        let Some(played) = played else {
+            return Err(Failure::new("stopped; what it had written is removed"));
+        };
+        outcomes.extend(played);
+    }
     if let Some(file) = &options.json {
         let text = serde_json::to_vec_pretty(&outcomes).map_err(|e| Failure::new(e.to_string()))?;
         write(file, &text)?;
     }
     if let Some(file) = &options.textfile {
-        write(file, textfile(&outcomes).as_bytes())?;
+        let before = std::fs::read_to_string(file).unwrap_or_default();
+        write(file, textfile(&before, &outcomes).as_bytes())?;
     }
-    cleaned?;
     let passed = outcomes.iter().filter(|o| o.has_passed()).count();
     let failed = outcomes.iter().filter(|o| o.has_failed()).count();
     tell(&format!(
@@ -103,12 +109,15 @@ async fn world(
     let store = &options.with.store;
     let own = match &options.start_exporter {
         Some(program) => {
+            let watched = match fragment::locks(runs, resource.address()) {
+                // Every scenario has servers of its own.
+                locks if locks.is_empty() => " []\n".to_owned(),
+                locks => format!("\n{locks}{}", fragment::workers(store, &dir)),
+            };
             let yaml = format!(
-                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n    clients: on\n    locks:\n{}{}",
+                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n    clients: on\n    locks:{watched}",
                 options.poll,
                 server.url(),
-                fragment::locks(runs, resource.address()),
-                fragment::workers(store, &dir),
             );
             let mut own = PrivateExporter::start(program, &yaml, &scratch)?;
             own.ready().await?;
@@ -132,6 +141,7 @@ async fn world(
         slack: Duration::try_from_secs_f64(options.slack)
             .map_err(|e| Failure::new(format!("--slack: {e}")))?,
         exporter_program: options.start_exporter.clone(),
+        server_program: options.start_redis.as_ref().unwrap_or(&options.redis_server).clone(),
     };
     let shared: Vec<Run> = runs.iter().filter(|r| r.scenario.is_shared()).copied().collect();
     world.check_watched(&shared).await?;
@@ -200,22 +210,73 @@ fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::rename(&new, path).map_err(told)
 }
 
-/// For node_exporter: only scenarios whose every run passed.
-fn textfile(outcomes: &[Outcome]) -> String {
-    let mut text = String::from(
-        "# HELP dlock_drill_last_pass_timestamp_seconds When every expectation of the scenario last held, in seconds since the epoch.\n\
-         # TYPE dlock_drill_last_pass_timestamp_seconds gauge\n",
+/// For node_exporter: now for scenarios whose every run passed, and for the others what the file said before.
+fn textfile(before: &str, outcomes: &[Outcome]) -> String {
+    const NAME: &str = "dlock_drill_last_pass_timestamp_seconds";
+    let mut passes: BTreeMap<String, String> = before
+        .lines()
+        .filter_map(|line| {
+            let rest = line.strip_prefix(NAME)?.strip_prefix("{scenario=\"")?;
+            let (scenario, time) = rest.split_once("\"} ")?;
+            Some((scenario.to_owned(), time.to_owned()))
+        })
+        .collect();
+    let now = format!("{:.3}", wall_secs());
+    for outcome in outcomes {
+        let mut all = outcomes.iter().filter(|o| o.scenario == outcome.scenario);
+        if all.all(Outcome::has_passed) {
+            passes.insert(outcome.scenario.clone(), now.clone());
+        }
+    }
+    let mut text = format!(
+        "# HELP {NAME} When every expectation of the scenario last held, in seconds since the epoch on the drill's host.\n\
+         # TYPE {NAME} gauge\n"
     );
-    let mut names: Vec<&str> = outcomes.iter().map(|o| o.scenario.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let all_passed =
-        |name: &str| outcomes.iter().filter(|o| o.scenario == name).all(Outcome::has_passed);
-    for name in names.into_iter().filter(|n| all_passed(n)) {
-        let now = wall_secs();
-        text.push_str(&format!(
-            "dlock_drill_last_pass_timestamp_seconds{{scenario=\"{name}\"}} {now:.3}\n"
-        ));
+    for (scenario, time) in passes {
+        text.push_str(&format!("{NAME}{{scenario=\"{scenario}\"}} {time}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Expectation;
+
+    fn outcome(scenario: &str, verdict: Verdict) -> Outcome {
+        let expectation = Expectation {
+            what: String::new(),
+            verdict,
+            seconds: None,
+            polls: None,
+            within_seconds: None,
+            detail: None,
+        };
+        Outcome {
+            scenario: scenario.into(),
+            run: 1,
+            seed: 0,
+            poll_seconds: 1.0,
+            not_run: None,
+            expectations: vec![expectation],
+            events: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_failure_keeps_the_last_pass_and_what_was_not_judged_is_none() {
+        let before = "dlock_drill_last_pass_timestamp_seconds{scenario=\"kill\"} 17.5\nother 1\n";
+        let outcomes = [
+            outcome("kill", Verdict::Fail),
+            outcome("pause", Verdict::Pass),
+            outcome("pause", Verdict::Fail),
+            outcome("replay", Verdict::NotJudged),
+            outcome("partition", Verdict::Pass),
+        ];
+        let text = textfile(before, &outcomes);
+        let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
+        let [kill, partition] = samples[..] else { panic!("{text}") };
+        assert_eq!(kill, "dlock_drill_last_pass_timestamp_seconds{scenario=\"kill\"} 17.5");
+        assert!(partition.contains("{scenario=\"partition\"} "), "{text}");
+    }
 }

@@ -34,6 +34,8 @@ pub struct World {
     pub slack: Duration,
     /// A program that can be started as another exporter, for worlds of a scenario's own.
     pub exporter_program: Option<PathBuf>,
+    /// The program of lock servers for such worlds.
+    pub server_program: PathBuf,
 }
 
 /// One run of a scenario.

@@ -2,6 +2,7 @@
 //! for it, as its documents define it, and by when.
 
 mod kill;
+mod machines;
 mod overwrite;
 mod partition;
 mod pause;
@@ -37,7 +38,7 @@ pub trait Scenario: Sync {
 
 /// All of them, in the order that they are told in.
 pub fn all() -> Vec<&'static dyn Scenario> {
-    vec![
+    let mut all: Vec<&'static dyn Scenario> = vec![
         &kill::Kill,
         &pause::Pause,
         &partition::Partition,
@@ -46,7 +47,9 @@ pub fn all() -> Vec<&'static dyn Scenario> {
         &renewal::RenewalPaused,
         &renewal::RenewalOutlives,
         &overwrite::Overwrite,
-    ]
+    ];
+    all.extend(machines::all());
+    all
 }
 
 /// Those that are named, or all.
@@ -69,8 +72,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static dyn Scenario>, Failure> {
         .collect()
 }
 
-/// Each of them so often.
-pub fn runs(scenarios: &[&'static dyn Scenario], repeat: u32) -> Vec<Run> {
-    let of = |number| scenarios.iter().map(move |&scenario| Run { scenario, number });
-    (1..=repeat).flat_map(of).collect()
+/// The n-th run of each of them.
+pub fn round(scenarios: &[&'static dyn Scenario], number: u32) -> Vec<Run> {
+    scenarios.iter().map(|&scenario| Run { scenario, number }).collect()
 }

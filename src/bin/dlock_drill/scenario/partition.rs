@@ -29,6 +29,7 @@ impl Scenario for Partition {
             proxy.cut();
             stage.expect_overdue().await;
             stage.lapse_to(&next, "alive").await;
+            stage.wait_for_effects(&next).await;
             stage.expect_rejections().await;
             stage.wait_at_random().await;
             stage.mark("the partition heals");

@@ -26,9 +26,10 @@ impl Scenario for RenewalPaused {
             stage.mark("the renewer is stopped");
             holder.pause_renewer().await?;
             stage.expect_overdue().await;
-            let look = stage.look();
-            stage.holds("the holder is alive", look.liveness() == "alive", look.told());
+            let within = stage.lapsed();
+            stage.expect("dlock_holder_liveness alive", within, |l| l.liveness() == "alive").await;
             stage.lapse_to(&next, "alive").await;
+            stage.wait_for_effects(&next).await;
             stage.expect_rejections().await;
             stage.wait_at_random().await;
             stage.mark("the renewer goes on");
@@ -83,9 +84,9 @@ impl Scenario for RenewalOutlives {
                 .await;
             let length = std::time::Duration::from_secs_f64(stage.lease());
             tokio::time::sleep(length).await;
-            let look = stage.look();
-            let kept = look.value("dlock_lock_held") == Some(1.0);
-            stage.holds("after the length of a lease it is still held", kept, look.told());
+            stage.mark("that was the length of a lease");
+            let name = holder.name().to_owned();
+            stage.expect("it is still held", soon, move |l| l.is_held_by(&name)).await;
             stage.mark("the renewer is killed too");
             holder.signal_renewer(Signal::KILL)?;
             let over = stage.lapsed();

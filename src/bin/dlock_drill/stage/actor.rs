@@ -143,7 +143,8 @@ impl Stage {
             .with("--pid-file", self.pid_file(&name).display().to_string())
     }
 
-    fn pid_file(&self, worker: &str) -> PathBuf {
+    /// Where a worker of that name writes its process id.
+    pub fn pid_file(&self, worker: &str) -> PathBuf {
         self.world().dir.join(format!("{worker}.pid"))
     }
 
@@ -175,14 +176,15 @@ impl Stage {
                 && l.is_down("contested")
                 && l.is_down("renewal_overdue")
         };
-        if self.until(HEALTHY, is_well).await.is_none() {
+        let Some((_, look)) = self.until(HEALTHY, is_well).await else {
             let (told, log) = (self.look().told(), worker.group.log_tail());
             return Err(Ended::Broken(Failure::new(format!(
                 "the exporter does not see {} hold the lock and be well; {told}; its log ends with: {log}",
                 worker.name()
             ))));
-        }
-        self.base = self.world().exporter.now().metrics;
+        };
+        self.base = look.metrics;
+        self.base_token = self.world().resource.counts(self.lock()).highest_token;
         self.note("all is well");
         Ok(())
     }

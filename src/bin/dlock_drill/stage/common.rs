@@ -18,16 +18,21 @@ impl Stage {
         self.expect("dlock_renewal_overdue 1", within, |l| l.is_up("renewal_overdue")).await;
     }
 
+    /// The end of a lease that nobody renewed is told. A read that came late gives `unknown` and not a guess.
+    pub async fn expect_lapse(&mut self) {
+        let within = self.lapsed().and_seconds(0.2);
+        self.expect("the end is told as lapsed, or unknown where a read was late", within, |l| {
+            l.ends("lapsed") + l.ends("unknown") == 1.0
+        })
+        .await;
+    }
+
     /// The lease ends under a holder in this state, and a waiting successor has the lock then.
     pub async fn lapse_to(&mut self, next: &Actor, state: &'static str) {
         let within = self.lapsed().and_seconds(0.2);
         let name = next.name().to_owned();
         self.expect("the successor is shown", within, move |l| l.is_held_by(&name)).await;
-        // A read that came late gives `unknown` and not a guess.
-        self.expect("the end is told as lapsed, or unknown where a read was late", within, |l| {
-            l.ends("lapsed") + l.ends("unknown") == 1.0
-        })
-        .await;
+        self.expect_lapse().await;
         let what = format!("a lease that lapsed counts as expired under a holder who is {state}");
         self.expect(&what, within, move |l| {
             // One whose heartbeat stopped long ago is frozen.
@@ -38,18 +43,17 @@ impl Stage {
         .await;
     }
 
-    /// Waits until the resource has an effect of this worker, who has just taken the lock.
+    /// Waits until the resource has an effect of this worker, who has just taken the lock: from then on it knows a higher token
+    /// than that of the holder before the fault.
     pub async fn wait_for_effects(&mut self, next: &Actor) {
         let lock = self.lock().to_owned();
-        let before = self.world().resource.counts(&lock);
         for _ in 0..500 {
-            let now = self.world().resource.counts(&lock);
-            if now.effects > before.effects && now.last_token == now.highest_token {
+            if self.world().resource.counts(&lock).highest_token > self.base_token {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        self.note(&format!("{} has had effects", next.name()));
+        self.mark(&format!("{} has had effects", next.name()));
     }
 
     /// The old holder's effects are refused, as many as the exporter shows.
@@ -65,7 +69,11 @@ impl Stage {
     pub async fn stays_with(&mut self, next: &Actor) {
         let length = self.world().poll.as_secs_f64() * 3.0 + self.renew_every() + 2.0;
         tokio::time::sleep(Duration::from_secs_f64(length)).await;
-        let look = self.look();
-        self.holds("the lock stays the successor's", look.is_held_by(next.name()), look.told());
+        self.mark("that is long enough for whoever was away");
+        let name = next.name().to_owned();
+        self.expect("the lock is still the successor's", Within::polls(2.0), move |l| {
+            l.is_held_by(&name)
+        })
+        .await;
     }
 }

@@ -20,6 +20,9 @@ use crate::world::{Run, World};
 pub use actor::Actor;
 pub use look::Look;
 
+/// Longest wait for a world that is well.
+const READY: Duration = Duration::from_secs(60);
+
 /// All signals of a lock, by their label values.
 fn signals() -> impl Iterator<Item = &'static str> {
     dlock_exporter::derive::Signal::ALL.iter().map(|s| s.as_str())
@@ -68,6 +71,8 @@ pub struct Stage {
     random: fastrand::Rng,
     /// The metrics before the fault: what counters are held against.
     base: Arc<Metrics>,
+    /// The fencing token that the resource knew then.
+    base_token: Option<u64>,
     outcome: Outcome,
 }
 
@@ -92,9 +97,25 @@ impl Stage {
             marked: now,
             random: fastrand::Rng::with_seed(own),
             base: world.exporter.now().metrics,
+            base_token: None,
             outcome,
             world,
         }
+    }
+
+    /// Waits until the exporter shows what has to be there before anything can be rehearsed. What counters show then is
+    /// what they are held against later.
+    pub async fn ready(&mut self, what: &str, holds: impl Fn(&Look) -> bool) -> Result<(), Ended> {
+        self.marked = mono();
+        if self.until(READY, holds).await.is_none() {
+            let told = self.look().told();
+            return Err(
+                Failure::new(format!("the exporter does not see that {what}; {told}")).into()
+            );
+        }
+        self.base = self.world.exporter.now().metrics;
+        self.note(what);
+        Ok(())
     }
 
     /// What it stands in.
@@ -158,16 +179,21 @@ impl Stage {
         Look { metrics, base: Arc::clone(&self.base), store, lock: self.lock.clone() }
     }
 
-    /// Waits until the exporter shows something; the time since the last mark if it did within the deadline.
-    async fn until(&self, deadline: Duration, holds: impl Fn(&Look) -> bool) -> Option<Duration> {
+    /// Waits until the exporter shows something; the time since the last mark if it did within the deadline, and the scrape.
+    async fn until(
+        &self,
+        deadline: Duration,
+        holds: impl Fn(&Look) -> bool,
+    ) -> Option<(Duration, Look)> {
         let mut last = self.marked;
         loop {
             let left = self.marked.plus(deadline).since(mono());
             // Read before the mark it may show what was before.
             let seen = self.world.exporter.after(last, left.max(Duration::from_millis(1))).await?;
             last = seen.at;
-            if holds(&self.look_at(seen.metrics)) {
-                return Some(mono().since(self.marked));
+            let look = self.look_at(seen.metrics);
+            if holds(&look) {
+                return Some((mono().since(self.marked), look));
             }
         }
     }
@@ -182,7 +208,7 @@ impl Stage {
         let poll = self.world.poll.as_secs_f64();
         let worst = within.polls * poll + within.seconds;
         let deadline = Duration::try_from_secs_f64(worst).unwrap_or_default() + self.world.slack;
-        let took = self.until(deadline, holds).await;
+        let took = self.until(deadline, holds).await.map(|(took, _)| took);
         let seconds = took.map(|t| t.as_secs_f64());
         self.record(Expectation {
             what: what.into(),
@@ -226,9 +252,15 @@ impl Stage {
 
     /// How often each signal may have risen since all was well; those that are not named must have stayed quiet.
     pub async fn rises(&mut self, allowed: &[(&str, RangeInclusive<u32>)]) {
-        let limit = self.world.slack + self.world.poll * 4;
-        let _ = self.world.exporter.after(mono().plus(self.world.poll * 2), limit).await;
-        let look = self.look();
+        tokio::time::sleep(self.world.poll * 2).await;
+        self.marked = mono();
+        // Counters that are not told now are no zeros.
+        let limit = self.world.slack + self.world.poll * 2;
+        let is_told = |l: &Look| l.labelled("dlock_signal_rises_total", ("signal", "holder_stale"));
+        let Some((_, look)) = self.until(limit, |l| is_told(l).is_some()).await else {
+            let told = self.look().told();
+            return self.holds("every other signal stays quiet", false, told);
+        };
         let wrong: Vec<String> = signals()
             .filter_map(|signal| {
                 let allowed = allowed.iter().find(|(s, _)| *s == signal);
