@@ -49,9 +49,13 @@ impl<'a> Watch<'a> {
         let poll = exporter.poll_interval().await?;
         let (store, lock) = (store.to_owned(), lock.to_owned());
         let mut watch = Self { exporter, store, lock, poll, last: None, failing: None };
-        let first = watch.ask().await?;
-        watch.is_new(&first);
-        Ok((watch, first))
+        match watch.ask().await? {
+            Some(first) => Ok((watch, first)),
+            None => Err(Trouble::NotReady {
+                url: exporter.url().to_owned(),
+                why: "no snapshot".to_owned(),
+            }),
+        }
     }
 
     /// The exporter's poll interval.
@@ -75,7 +79,7 @@ impl<'a> Watch<'a> {
         match self.ask().await {
             Ok(look) => {
                 self.failing = None;
-                self.is_new(&look).then_some(look)
+                look
             }
             Err(trouble) => {
                 self.failing.get_or_insert((asked, trouble));
@@ -84,15 +88,16 @@ impl<'a> Watch<'a> {
         }
     }
 
-    async fn ask(&self) -> Result<Look, Trouble> {
+    /// The metrics are asked for only where the document is a new one.
+    async fn ask(&mut self) -> Result<Option<Look>, Trouble> {
         let at = clock::mono();
         let document = self.exporter.lock(&self.store, &self.lock).await?;
+        let now = Some((document.generation, document.taken));
+        if self.last == now {
+            return Ok(None);
+        }
         let metrics = self.exporter.metrics().await?;
-        Ok(Look { at, document, metrics })
-    }
-
-    fn is_new(&mut self, look: &Look) -> bool {
-        let now = Some((look.document.generation, look.document.taken));
-        std::mem::replace(&mut self.last, now) != now
+        self.last = now;
+        Ok(Some(Look { at, document, metrics }))
     }
 }

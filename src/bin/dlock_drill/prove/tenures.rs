@@ -84,7 +84,8 @@ impl Tenures {
             return;
         }
         let Some(told) = &look.document.recent.tenures else {
-            self.is_missing = true;
+            // None are kept of a lock that nobody had yet, either.
+            self.is_missing = look.document.lock.state == "held";
             return;
         };
         self.is_missing = false;

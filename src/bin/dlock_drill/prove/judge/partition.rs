@@ -54,17 +54,19 @@ fn judge(history: &History) -> Judgement {
     match healed {
         Some(at) => judgement.saw(at, format!("{} is back", old.who())),
         None => {
+            // Back at once it may find out before it works, and nothing would be refused.
+            let is_refused = history.risen(next.seen, rejections) != Some(0);
+            let once = if is_refused { "" } else { ", once it tried to work with its old token" };
             judgement.waiting =
-                Some(format!("the heal: let {} reach the lock server again", old.who()))
+                Some(format!("the heal{once}: let {} reach the lock server again", old.who()));
         }
     }
     let lease = history.last().and_then(|l| l.document.lock.lease.length_seconds).unwrap_or(0.0);
     let settle = lease.max(history.poll * SETTLE);
     let now = history.last().map_or(0.0, |l| l.seconds);
-    let until = healed.map(|at| at + settle);
-    let is_settled = until.is_some_and(|until| now >= until);
-    if let (Some(until), false) = (until, is_settled) {
-        judgement.waiting = Some(format!("nothing to happen for {} more", secs(until - now)));
+    let is_settled = healed.is_some_and(|at| now >= at + settle);
+    if healed.is_some() && !is_settled {
+        judgement.waiting = Some(format!("what happens in the {} after that", secs(settle)));
     }
     expect_keeps(&mut judgement, history, &old, &next, is_settled);
     expect_refuses(&mut judgement, history, &next, is_settled);
@@ -107,21 +109,20 @@ fn expect_after(judgement: &mut Judgement, history: &History, old: &Tenure, next
     judgement.expect(AFTER, verdict, Some(next.seen), text);
 }
 
-/// When the old holder was seen to be back: by a heart that had stood still, or by the user's word.
+/// When the old holder was seen to be back: by a heart that had stood still for longer than it ever does, or by the user's word.
 fn healed(history: &History, old: &Tenure, next: &Tenure) -> Option<f64> {
     if let Some(told) = history.told.filter(|told| *told >= next.seen) {
         return Some(told);
     }
     let worker = old.worker.as_ref()?;
-    let beats = |look: &Look| look.workers.get(worker)?.heartbeats;
+    let long =
+        usual_gap(history, old, worker).map_or(0.0, |gap| gap * 2.0).max(history.poll * STILL);
     let mut still: Option<(f64, f64)> = None;
     let mut was_still = false;
-    for look in history.since(old.over.unwrap_or(next.seen)) {
-        let Some(now) = beats(look) else { continue };
+    for look in &history.looks {
+        let Some(now) = look.workers.get(worker).and_then(|w| w.heartbeats) else { continue };
         match still {
-            Some((since, count)) if count == now => {
-                was_still |= look.seconds - since >= history.poll * STILL;
-            }
+            Some((since, count)) if count == now => was_still |= look.seconds - since >= long,
             Some(_) if was_still && !look.is_after_gap && look.seconds > next.seen => {
                 return Some(look.seconds);
             }
@@ -129,6 +130,15 @@ fn healed(history: &History, old: &Tenure, next: &Tenure) -> Option<f64> {
         }
     }
     None
+}
+
+/// The longest time between two beats of its heart while it had the lock.
+fn usual_gap(history: &History, old: &Tenure, worker: &str) -> Option<f64> {
+    let mut own = history.looks.iter().rev();
+    let look = own.find(|l| l.liveness(&old.fingerprint).is_some())?;
+    let beats = look.document.recent.beats.iter().find(|b| b.worker == worker)?;
+    let ages = beats.ages_seconds.iter();
+    ages.clone().zip(ages.skip(1)).map(|(earlier, later)| earlier - later).reduce(f64::max)
 }
 
 fn expect_keeps(
@@ -167,7 +177,7 @@ fn expect_keeps(
         let text = "the exporter did not see the lock all the time: make the fault again";
         return judgement.expect(KEEPS, Some(Verdict::NotJudged), last, text);
     }
-    let text = format!("it was back, and its token was not seen again");
+    let text = "it was back, and its token was not seen again";
     judgement.expect(KEEPS, Some(Verdict::Pass), last, text);
 }
 
