@@ -11,14 +11,30 @@ const SAME: f64 = 0.06;
 /// Marks of one kind that are drawn at most.
 const MOST: usize = 2000;
 
+/// How long before the watch a write may be that the first lease in the picture begins with.
+const BEFORE: f64 = 3600.0;
+
+/// A look, and when its snapshot was made in the watch's seconds: what is asked for several times shows the same instant then.
+struct Shot<'a> {
+    look: &'a Look,
+    seconds: f64,
+}
+
+impl Shot<'_> {
+    /// When something of this age was.
+    fn at(&self, age: f64) -> f64 {
+        self.seconds - age
+    }
+}
+
 /// The picture of a history.
 pub fn picture(history: &History) -> Picture {
     let seconds = history.last().map_or(0.0, |l| l.seconds);
     let mut picture = Picture { seconds, ..Picture::default() };
-    for look in &history.looks {
-        writes(&mut picture, look);
-        beats(&mut picture, look);
-        happened(&mut picture, look);
+    for shot in shots(history) {
+        writes(&mut picture, &shot);
+        beats(&mut picture, &shot);
+        happened(&mut picture, &shot);
     }
     for tenure in history.tenures.all() {
         let held = Held { who: tenure.who().to_owned(), from: tenure.seen, until: tenure.over };
@@ -28,20 +44,28 @@ pub fn picture(history: &History) -> Picture {
     picture
 }
 
-/// When it was, as this look has it; `None` if that was before the watch began.
-fn at(look: &Look, age: f64) -> Option<f64> {
-    Some(look.seconds - age).filter(|at| *at >= 0.0 && at.is_finite())
+/// By the exporter's wall clock, where that ran as ours did.
+fn shots(history: &History) -> impl Iterator<Item = Shot<'_>> {
+    let first = history.looks.front().map_or(0.0, |l| l.document.taken - l.seconds);
+    history.looks.iter().map(move |look| {
+        let by_theirs = look.document.taken - first;
+        let is_stepped = (by_theirs - look.seconds).abs() > history.patience;
+        Shot { look, seconds: if is_stepped { look.seconds } else { by_theirs } }
+    })
 }
 
-fn writes(picture: &mut Picture, look: &Look) {
-    for write in look.document.recent.writes.iter().flatten() {
+fn writes(picture: &mut Picture, shot: &Shot<'_>) {
+    for write in shot.look.document.recent.writes.iter().flatten() {
         let act = match write.what.as_str() {
             "held" => Act::Held,
             "renewed" => Act::Renewed,
             "ended" => Act::Ended,
             _ => Act::Written,
         };
-        let Some(seconds) = at(look, write.age_seconds) else { continue };
+        let seconds = shot.at(write.age_seconds);
+        if !(-BEFORE..1e9).contains(&seconds) {
+            continue;
+        }
         let last = picture.writes.last();
         // An owner may have followed another within one read.
         let is_known = last.is_some_and(|l| {
@@ -57,8 +81,8 @@ fn writes(picture: &mut Picture, look: &Look) {
     }
 }
 
-fn beats(picture: &mut Picture, look: &Look) {
-    for beats in &look.document.recent.beats {
+fn beats(picture: &mut Picture, shot: &Shot<'_>) {
+    for beats in &shot.look.document.recent.beats {
         let known = picture.beats.iter().position(|(worker, _)| *worker == beats.worker);
         let place = known.unwrap_or_else(|| {
             picture.beats.push((beats.worker.clone(), Vec::new()));
@@ -66,17 +90,23 @@ fn beats(picture: &mut Picture, look: &Look) {
         });
         let Some((_, all)) = picture.beats.get_mut(place) else { continue };
         for age in &beats.ages_seconds {
-            let Some(seconds) = at(look, *age) else { continue };
-            if all.last().is_none_or(|last| seconds > last + SAME) && all.len() < MOST {
+            let seconds = shot.at(*age);
+            if seconds >= 0.0
+                && all.last().is_none_or(|last| seconds > last + SAME)
+                && all.len() < MOST
+            {
                 all.push(seconds);
             }
         }
     }
 }
 
-fn happened(picture: &mut Picture, look: &Look) {
-    for transition in &look.document.lock.transitions {
-        let Some(seconds) = at(look, transition.age_seconds) else { continue };
+fn happened(picture: &mut Picture, shot: &Shot<'_>) {
+    for transition in &shot.look.document.lock.transitions {
+        let seconds = shot.at(transition.age_seconds);
+        if seconds.is_nan() || seconds < 0.0 {
+            continue;
+        }
         let is_known = picture
             .happened
             .iter()

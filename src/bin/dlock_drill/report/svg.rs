@@ -16,7 +16,7 @@ const WIDE: f64 = 760.0;
 const LEFT: f64 = 20.0;
 const LANE: f64 = WIDE - 2.0 * LEFT;
 /// Characters in a line of text.
-const CHARACTERS: usize = 100;
+const CHARACTERS: usize = 108;
 /// Height of a line of text.
 const LINE: f64 = 17.0;
 /// Workers whose hearts have lanes.
@@ -49,7 +49,7 @@ pub fn render(report: &Report) -> String {
     let seconds = report.picture.seconds.max(1.0);
     let window = Window { now: Mono::from_secs_f64(END), seconds };
     let mut sheet = Sheet { out: String::new(), y: 32.0, report, window };
-    sheet.line("big", &format!("{}  {}", report.word(), report.title()));
+    sheet.line("big", &format!("{}: {}", report.word(), report.title()));
     for line in lines(&printable(&report.about), CHARACTERS) {
         sheet.line("soft", &line);
     }

@@ -17,7 +17,7 @@ pub fn width() -> usize {
 pub fn render(report: &Report, width: usize) -> String {
     let width = width.clamp(LEAST, MOST);
     let mut out = String::new();
-    paragraph(&mut out, "", &format!("{}  {}", report.word(), report.title()), width);
+    paragraph(&mut out, "", &format!("{}: {}", report.word(), report.title()), width);
     paragraph(&mut out, "  ", &report.about, width);
     if let Some(why) = &report.not_run {
         paragraph(&mut out, "  ", why, width);

@@ -176,9 +176,9 @@ fn expect_one_owner(judgement: &mut Judgement, history: &History, since: f64, is
 
 /// Seconds for people.
 fn secs(seconds: f64) -> String {
-    if seconds.abs() < 0.9995 {
-        format!("{:.0} ms", seconds * 1000.0)
-    } else {
-        format!("{seconds:.2} s")
+    match seconds.abs() {
+        s if s < 0.009_95 => format!("{:.1} ms", seconds * 1000.0),
+        s if s < 0.9995 => format!("{:.0} ms", seconds * 1000.0),
+        _ => format!("{seconds:.2} s"),
     }
 }
