@@ -113,7 +113,7 @@ fn on_a_server_of_ones_own_it_asks_first_and_leaves_nothing_behind() {
     let dir = TempDir::new().expect("a temporary directory can be made");
     let (redis, resource) = (server.address().to_string(), format!("127.0.0.1:{}", free_port()));
     let blind = format!("stores:\n  main:\n    url: {}\n    username: dlock\n", server.url());
-    let mut exporter: Exporter = ExporterSetup::file(&blind).password().start();
+    let exporter: Exporter = ExporterSetup::file(&blind).password().start();
     let url = format!("http://{}", exporter.address());
     let textfile = dir.path().join("drill.prom");
     let words = |scenario: &'static str, slack: &'static str| {

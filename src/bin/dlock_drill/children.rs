@@ -84,18 +84,6 @@ impl Group {
         Ok(())
     }
 
-    /// SIGTERM, and SIGKILL if it does not end within `limit`.
-    pub async fn stop(&mut self, limit: Duration) {
-        let _ = self.signal(Signal::CONT).and_then(|()| self.signal(Signal::TERM));
-        for _ in 0..limit.as_millis() / 20 {
-            if self.has_ended() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        let _ = self.kill();
-    }
-
     /// Whether it has.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))

@@ -38,7 +38,7 @@ struct Weather {
 pub struct Proxy {
     address: SocketAddr,
     weather: watch::Sender<Weather>,
-    tasks: JoinSet<()>,
+    _tasks: JoinSet<()>,
 }
 
 impl Proxy {
@@ -50,7 +50,7 @@ impl Proxy {
         let (weather, seen) = watch::channel(Weather::default());
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, to.to_owned(), seen));
-        Ok(Self { address, weather, tasks })
+        Ok(Self { address, weather, _tasks: tasks })
     }
 
     /// Where it listens.

@@ -94,11 +94,6 @@ impl Actor {
         self.group.kill()
     }
 
-    /// SIGTERM: it releases its lock and ends.
-    pub async fn stop(&mut self) {
-        self.group.stop(Duration::from_secs(5)).await;
-    }
-
     fn renewer(&self) -> Result<Pid, Failure> {
         let file = self.pid_file.with_extension("pid.renewer");
         let text = std::fs::read_to_string(&file);

@@ -17,7 +17,7 @@ use crate::stage::{Ended, Look, Stage, Within};
 pub struct ClockStep;
 
 /// Longer than the small steps, shorter than the large one.
-const LEASE: Duration = Duration::from_secs(8);
+const LEASE: Duration = Duration::from_secs(20);
 const PERIOD: Duration = Duration::from_millis(600);
 const RENEW: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end";
 
@@ -41,12 +41,13 @@ impl Scenario for ClockStep {
 
 async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let own = Own::begin(stage)?;
+    let poll = stage.world().poll;
     let mut clock = SteppedClock::make().map_err(|e| Ended::NotRun(e.to_string()))?;
     let server = own.server().clock(&clock).start().await?;
     let (name, key) = (stage.lock().to_owned(), keys::lock_key(stage.lock()));
     let locks = own::lock(&name, LEASE, ", renewed: true");
     let store = format!("url: {}\nlocks:\n{locks}", server.url());
-    let _watch = own.watch(stage, server.address(), &store, "").await?;
+    let _watch = own.watch(stage, server.address(), &store, "", poll).await?;
     let (first, second) = (own::token(stage, 1), own::token(stage, 2));
     server.take(&key, &first, LEASE).await?;
     let _renewing = Renewing::start(server.port(), &own.password, &key, &first);
@@ -80,7 +81,7 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
     }
 
     stage.wait_at_random().await;
-    let seconds = 20.0 + stage.random().f64() * 40.0;
+    let seconds = 30.0 + stage.random().f64() * 40.0;
     clock.step(seconds)?;
     stage.mark(&format!("the server's clock is stepped by {seconds:.2} s, beyond the lease"));
     stage.expect("dlock_store_clock_steps_total counts it", soon, |l| steps(l) == [2.0, 1.0]).await;

@@ -32,11 +32,12 @@ impl Scenario for Eviction {
 
 async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let own = Own::begin(stage)?;
+    let poll = stage.world().poll;
     let setup = own.server().line("maxmemory-policy allkeys-lru").line("maxmemory 100mb");
     let server = setup.line("notify-keyspace-events KA").start().await?;
     let (name, key) = (stage.lock().to_owned(), keys::lock_key(stage.lock()));
     let store = format!("url: {}\nlocks:\n{}", server.url(), own::lock(&name, LONG, ""));
-    let _watch = own.watch(stage, server.address(), &store, "").await?;
+    let _watch = own.watch(stage, server.address(), &store, "", poll).await?;
     let (first, second) = (own::token(stage, 1), own::token(stage, 2));
     server.take(&key, &first, LONG).await?;
     let worker = keys::worker_name(&name, 1);

@@ -32,6 +32,7 @@ impl Scenario for Failover {
 
 async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let own = Own::begin(stage)?;
+    let poll = stage.world().poll;
     let mut primary = own.server().start().await?;
     let replica = own.server().replica_of(&primary).start().await?;
     linked(&replica).await?;
@@ -57,7 +58,7 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
         own::lock(&name, LONG, ""),
         own::lock(&kept, LONG, "")
     );
-    let _watch = own.watch(stage, primary.address(), &store, "").await?;
+    let _watch = own.watch(stage, primary.address(), &store, "", poll).await?;
     let old = primary.address().to_string();
     let new = replica.address().to_string();
     let is_whole = |l: &Look| {
@@ -83,13 +84,13 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let soon = Within::polls(3.0);
     stage.expect("the replica's link is down, and it lags", soon, cut).await;
     // Only an acquire of which a read before it shows that it is beyond the replica's last offset is surely lost.
-    tokio::time::sleep(own::POLL * 3).await;
+    tokio::time::sleep(poll * 3).await;
     let (first, second) = (own::token(stage, 1), own::token(stage, 2));
     primary.take(&key, &first, LONG).await?;
     stage.mark("a worker takes the lock on the primary alone");
     stage
         .expect("dlock_lock_unreplicated_seconds rises", Within::polls(5.0), |l| {
-            l.value("dlock_lock_unreplicated_seconds") > Some(own::POLL.as_secs_f64() * 2.0)
+            l.value("dlock_lock_unreplicated_seconds") > Some(poll.as_secs_f64() * 2.0)
         })
         .await;
     let alone = of(&stage.look(), &kept, "dlock_lock_unreplicated_seconds");

@@ -17,6 +17,8 @@ const LEASE: Duration = Duration::from_millis(1000);
 const PERIOD: Duration = Duration::from_millis(200);
 /// How long one collection should be; the lease leaves room for less.
 const PAUSE: Duration = Duration::from_millis(900);
+/// How often the exporter polls: a few times in such a lease.
+const POLL: Duration = Duration::from_millis(250);
 /// Storms until a collection was long enough: how long one takes is the machine's business.
 const TRIES: u32 = 6;
 
@@ -69,7 +71,7 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
         pid_file.display(),
         stage.world().store
     );
-    let _watch = own.watch(stage, server.address(), &store, &table).await?;
+    let _watch = own.watch(stage, server.address(), &store, &table, POLL).await?;
     if jvm.tell("hold").await? != "+OK" {
         return Err(Failure::new("the worker on the JVM did not get its lock").into());
     }

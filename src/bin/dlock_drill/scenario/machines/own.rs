@@ -18,8 +18,6 @@ use crate::servers::wait::{at, password, private_dir};
 use crate::stage::{Ended, Look, Stage};
 use crate::world::World;
 
-/// How often the exporter of such a world polls: fast enough for short leases, slow enough for a busy machine.
-pub const POLL: Duration = Duration::from_millis(250);
 /// How long what is no finding about the exporter may take on a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
 /// A lease that no scenario outlives.
@@ -79,6 +77,7 @@ impl Own {
         server: SocketAddr,
         store: &str,
         tables: &str,
+        poll: Duration,
     ) -> Result<Watch, Ended> {
         let Some(program) = stage.world().exporter_program.clone() else {
             return Err(Failure::new("there is no exporter to start").into());
@@ -89,7 +88,7 @@ impl Own {
         let name = stage.world().store.clone();
         let yaml = format!(
             "poll_interval: {}ms\nstores:\n  {name}:\n    password_file: '{}'\n    response_timeout: 1s\n{lines}{tables}",
-            POLL.as_millis(),
+            poll.as_millis(),
             secret.display()
         );
         let mut exporter = PrivateExporter::start(&program, &yaml, self.dir.path())?;
@@ -101,7 +100,7 @@ impl Own {
                 .await?,
             resource: Resource::start(([127, 0, 0, 1], 0).into(), true).await?,
             dir: self.dir.path().into(),
-            poll: POLL,
+            poll,
             slack: stage.world().slack,
             exporter_program: Some(program),
             server_program: self.program.clone(),
