@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::lockserver::Address;
-use crate::{fragment, proxy, resource, worker};
+use crate::{fragment, prove, proxy, resource, worker};
 
 const ABOUT: &str = "Rehearses what can go wrong with a lock, on workers and keys of its own, and holds what dlock_exporter says \
                      of it against what it must say. Nothing in production needs it.";
@@ -29,6 +29,8 @@ pub struct Cli {
 pub enum Command {
     /// Inject faults, and hold what the exporter says against what it must say
     Rehearse(Rehearse),
+    /// Watch the exporter while you break your own system, and prove or refute what should hold
+    Prove(prove::Options),
     /// Print what the exporter's config needs for it
     Config(fragment::Options),
     /// A sample worker by itself
