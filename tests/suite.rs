@@ -55,6 +55,7 @@ mod outage;
 mod partition;
 mod pipeline;
 mod processes;
+mod prove;
 mod quiet_start;
 mod quorum;
 mod refused_keys;

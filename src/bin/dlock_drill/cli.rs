@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::lockserver::Address;
-use crate::{fragment, proxy, resource, worker};
+use crate::{fragment, prove, proxy, resource, worker};
 
 const ABOUT: &str = "Rehearses what can go wrong with a lock, on workers and keys of its own, and holds what dlock_exporter says \
                      of it against what it must say. Nothing in production needs it.";
@@ -29,6 +29,8 @@ pub struct Cli {
 pub enum Command {
     /// Inject faults, and hold what the exporter says against what it must say
     Rehearse(Rehearse),
+    /// Watch the exporter while you break your own system, and prove or refute what should hold
+    Prove(prove::Options),
     /// Print what the exporter's config needs for it
     Config(fragment::Options),
     /// A sample worker by itself
@@ -91,6 +93,9 @@ pub struct Rehearse {
     /// Write what was found as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Draw each run; with several FILE-SCENARIO-N.svg
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Write dlock_drill_last_pass_timestamp_seconds for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,

@@ -201,6 +201,34 @@ pub struct Recent {
     pub writes: Option<Vec<Write>>,
     /// Beats of its holders.
     pub beats: Vec<Beats>,
+    /// The last tenures, oldest first, the present one last; `None` where they are not kept.
+    pub tenures: Option<Vec<Tenure>>,
+    /// The last read, on the server's clock.
+    pub read_timestamp: Option<f64>,
+}
+
+/// An owner's time with the lock, between reads on the server's clock.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Tenure {
+    /// Its worker.
+    pub worker: Option<String>,
+    /// Of its token.
+    pub fingerprint: Option<String>,
+    /// The last read before it; `None` if its begin was not seen.
+    pub after_timestamp: Option<f64>,
+    /// The first read that showed it.
+    pub first_timestamp: Option<f64>,
+    /// The last read that showed it.
+    pub last_timestamp: Option<f64>,
+    /// The first read that did not; `None` of the present one.
+    pub gone_timestamp: Option<f64>,
+    /// Its last expiry.
+    pub expiry_timestamp: Option<f64>,
+    /// How it ended, once that is known.
+    pub evidence: Option<String>,
+    /// How long it outlived its holder's death.
+    pub overrun_seconds: Option<f64>,
 }
 
 /// One write of the lease.

@@ -1,7 +1,6 @@
-//! Watches one lock: asks for its document and the metrics again and again, a few times in each of the exporter's polls, and
-//! keeps what is new of it, bounded. A failure to ask is kept too: what happened meanwhile was not seen.
+//! Watches one lock: asks for its document and the metrics again and again, a few times in each of the exporter's polls, and hands
+//! on what is new. It keeps the last look only; a failure to ask is told too: what happened meanwhile was not seen.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use dlock_exporter::clock;
@@ -9,8 +8,6 @@ use dlock_exporter::observe::Mono;
 
 use super::{Exporter, LockDocument, Metrics, Trouble};
 
-/// Looks that are kept; at two looks a second, half an hour.
-const MOST: usize = 4096;
 /// Asked so often within one poll of the exporter.
 const IN_A_POLL: u32 = 3;
 /// Never more often than this.
@@ -29,34 +26,36 @@ pub struct Look {
     pub metrics: Metrics,
 }
 
-/// The looks so far.
+/// A lock that is watched.
 #[derive(Debug)]
 pub struct Watch<'a> {
     exporter: &'a Exporter,
     store: String,
     lock: String,
     poll: Duration,
-    looks: VecDeque<Look>,
+    last: Option<(u64, f64)>,
     /// Since when no answer comes, and why.
     failing: Option<(Mono, Trouble)>,
 }
 
 impl<'a> Watch<'a> {
     /// Takes the first look: whoever asks for what is not there learns it at once.
-    pub async fn begin(exporter: &'a Exporter, store: &str, lock: &str) -> Result<Self, Trouble> {
+    pub async fn begin(
+        exporter: &'a Exporter,
+        store: &str,
+        lock: &str,
+    ) -> Result<(Self, Look), Trouble> {
         exporter.ready().await?;
         let poll = exporter.poll_interval().await?;
-        let mut watch = Self {
-            exporter,
-            store: store.to_owned(),
-            lock: lock.to_owned(),
-            poll,
-            looks: VecDeque::new(),
-            failing: None,
-        };
-        let first = watch.ask().await?;
-        watch.keep(first);
-        Ok(watch)
+        let (store, lock) = (store.to_owned(), lock.to_owned());
+        let mut watch = Self { exporter, store, lock, poll, last: None, failing: None };
+        match watch.ask().await? {
+            Some(first) => Ok((watch, first)),
+            None => Err(Trouble::NotReady {
+                url: exporter.url().to_owned(),
+                why: "no snapshot".to_owned(),
+            }),
+        }
     }
 
     /// The exporter's poll interval.
@@ -69,24 +68,18 @@ impl<'a> Watch<'a> {
         (self.poll / IN_A_POLL).clamp(SHORTEST, LONGEST)
     }
 
-    /// What was seen, oldest first.
-    pub fn looks(&self) -> &VecDeque<Look> {
-        &self.looks
-    }
-
     /// Since when no answer comes, and why.
     pub fn failing(&self) -> Option<&(Mono, Trouble)> {
         self.failing.as_ref()
     }
 
-    /// Waits for the next look; returns it if it shows another snapshot than the one before.
-    pub async fn next(&mut self) -> Option<&Look> {
-        tokio::time::sleep(self.pause()).await;
+    /// Asks once; returns the look if it shows another snapshot than the one before.
+    pub async fn next(&mut self) -> Option<Look> {
         let asked = clock::mono();
         match self.ask().await {
             Ok(look) => {
                 self.failing = None;
-                self.keep(look).then(|| self.looks.back()).flatten()
+                look
             }
             Err(trouble) => {
                 self.failing.get_or_insert((asked, trouble));
@@ -95,24 +88,16 @@ impl<'a> Watch<'a> {
         }
     }
 
-    async fn ask(&self) -> Result<Look, Trouble> {
+    /// The metrics are asked for only where the document is a new one.
+    async fn ask(&mut self) -> Result<Option<Look>, Trouble> {
         let at = clock::mono();
         let document = self.exporter.lock(&self.store, &self.lock).await?;
-        let metrics = self.exporter.metrics().await?;
-        Ok(Look { at, document, metrics })
-    }
-
-    fn keep(&mut self, look: Look) -> bool {
-        let is_new = self.looks.back().is_none_or(|last| {
-            (last.document.generation, last.document.taken)
-                != (look.document.generation, look.document.taken)
-        });
-        if is_new {
-            if self.looks.len() == MOST {
-                self.looks.pop_front();
-            }
-            self.looks.push_back(look);
+        let now = Some((document.generation, document.taken));
+        if self.last == now {
+            return Ok(None);
         }
-        is_new
+        let metrics = self.exporter.metrics().await?;
+        self.last = now;
+        Ok(Some(Look { at, document, metrics }))
     }
 }
