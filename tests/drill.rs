@@ -34,6 +34,8 @@ fn rehearse(words: &[&str], sabotage: &str) -> (bool, String, Vec<Value>) {
     let output = command.output().expect("the drill runs");
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     let outcomes = std::fs::read(&json).ok().and_then(|t| serde_json::from_slice(&t).ok());
+    let outcomes =
+        outcomes.and_then(|mut all: Value| serde_json::from_value(all["results"].take()).ok());
     let outcomes = outcomes.unwrap_or_else(|| panic!("no outcomes:\n{said}"));
     (output.status.success(), said.into_owned(), outcomes)
 }
@@ -79,7 +81,7 @@ fn an_exporter_without_its_signals_fails() {
     let (passed, said, outcomes) = rehearse(&[&["--slack", "3"], &OF_WORKERS[..]].concat(), off);
     assert!(!passed, "{said}");
     for (scenario, signal) in deciding {
-        let outcome = outcomes.iter().find(|o| o["scenario"] == scenario).expect(scenario);
+        let outcome = outcomes.iter().find(|o| o["name"] == scenario).expect(scenario);
         let expectations = outcome["expectations"].as_array().expect("a list");
         let failed =
             |what: &str| expectations.iter().any(|e| e["what"] == what && e["verdict"] == "fail");

@@ -18,6 +18,7 @@ use crate::lockserver::Address;
 use crate::observed::Observed;
 use crate::outcome::{Outcome, Verdict};
 use crate::private::{PrivateExporter, PrivateServer};
+use crate::report::{self, Report};
 use crate::resource::Resource;
 use crate::scenario;
 use crate::stage::Stage;
@@ -66,9 +67,13 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         };
         outcomes.extend(played);
     }
+    let reports: Vec<Report> = outcomes.iter().map(reported).collect();
     if let Some(file) = &options.json {
-        let text = serde_json::to_vec_pretty(&outcomes).map_err(|e| Failure::new(e.to_string()))?;
-        write(file, &text)?;
+        let text = report::json::render(&reports, options.exporter.as_deref(), wall_secs());
+        write(file, &text.map_err(|e| Failure::new(e.to_string()))?)?;
+    }
+    if let Some(dir) = &options.svg {
+        draw(dir, &reports)?;
     }
     if let Some(file) = &options.textfile {
         let before = std::fs::read_to_string(file).unwrap_or_default();
@@ -166,7 +171,7 @@ async fn play(world: &Arc<World>, runs: &[Run], seed: u64, jobs: u16) -> Option<
     let mut outcomes = Vec::new();
     while let Some(ended) = playing.join_next().await {
         let outcome = ended.ok()?;
-        report(&outcome);
+        tell(report::text::render(&reported(&outcome), report::text::width()).trim_end());
         outcomes.push(outcome);
     }
     Some(outcomes)
@@ -177,29 +182,20 @@ fn tell(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-fn report(outcome: &Outcome) {
-    let word = match outcome {
-        o if o.not_run.is_some() => "NOT RUN",
-        o if o.has_passed() => "PASS",
-        _ => "FAIL",
-    };
-    tell(&format!("{word} {} (run {})", outcome.scenario, outcome.run));
-    if let Some(why) = &outcome.not_run {
-        tell(&format!("  {why}"));
-    }
-    for e in &outcome.expectations {
-        let time = match (e.seconds, e.polls, e.within_seconds) {
-            (Some(s), Some(p), Some(w)) => {
-                format!(", after {s:.2} s = {p:.1} polls (worst {w:.1} s)")
-            }
-            (_, _, Some(w)) if e.verdict == Verdict::Fail => format!(", not within {w:.1} s"),
-            _ => String::new(),
-        };
-        tell(&format!("  {:10} {}{time}", e.verdict.word(), e.what));
-        if let Some(detail) = &e.detail {
-            tell(&format!("             {detail}"));
-        }
-    }
+/// In the model that all reports have.
+fn reported(outcome: &Outcome) -> Report {
+    let all = scenario::all();
+    let scenario = all.iter().find(|s| s.name() == outcome.scenario);
+    Report::of_scenario(outcome, scenario.map_or("", |s| s.about()))
+}
+
+fn draw(dir: &std::path::Path, reports: &[Report]) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir)
+        .map_err(|e| Failure::new(format!("{} cannot be made: {e}", dir.display())))?;
+    reports.iter().try_for_each(|report| {
+        let name = format!("{}-{}.svg", report.name, report.run.unwrap_or(1));
+        write(&dir.join(name), report::svg::render(report).as_bytes())
+    })
 }
 
 fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
