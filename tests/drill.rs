@@ -15,16 +15,17 @@ use crate::support::{
 };
 
 /// What a busy machine may add to any delay.
-const SLACK: &str = "30";
+pub const SLACK: &str = "30";
 
-fn drill(words: &[&str]) -> Command {
+/// The program with these words.
+pub fn drill(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dlock_drill"));
     command.args(words);
     command
 }
 
 /// All scenarios in a world of the drill's own; what it said, and the outcomes.
-fn rehearse(words: &[&str], sabotage: &str) -> (bool, String, Vec<Value>) {
+pub fn rehearse(words: &[&str], sabotage: &str) -> (bool, String, Vec<Value>) {
     take_share();
     let dir = TempDir::new().expect("a temporary directory can be made");
     let json = dir.path().join("outcomes.json");

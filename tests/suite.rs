@@ -27,6 +27,7 @@ mod deploy_sandbox;
 mod deploy_systemd;
 mod documents;
 mod drill;
+mod drill_machines;
 mod events;
 mod evicted;
 mod evidence;

@@ -42,6 +42,13 @@ pub enum Command {
     /// What a worker starts to renew for it
     #[command(hide = true)]
     Renewer,
+    /// What another program is started by, to end with the drill
+    #[command(hide = true)]
+    Bound {
+        /// The program and its arguments
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<std::ffi::OsString>,
+    },
 }
 
 /// `dlock_drill rehearse`.

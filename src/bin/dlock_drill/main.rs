@@ -3,10 +3,9 @@
 //! its own key prefix, and only when told to (`--write`). Nothing in production needs it. Exit status: 0 all as expected,
 //! 1 something was not, 2 wrong flags, a world in which nothing can be rehearsed, or a proof that could not be judged.
 
+mod bound;
 mod children;
 mod cli;
-// What `prove` asks for is not asked for by a rehearsal.
-#[allow(dead_code)]
 mod exporter;
 mod failure;
 mod fragment;
@@ -57,7 +56,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<u8, Failure> {
     let mut builder = match command {
         // A worker has one thread, so that nothing of it goes on when its work stands still.
-        Command::Worker(_) | Command::Renewer => tokio::runtime::Builder::new_current_thread(),
+        Command::Worker(_) | Command::Renewer | Command::Bound { .. } => {
+            tokio::runtime::Builder::new_current_thread()
+        }
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = builder
@@ -70,6 +71,7 @@ fn run(command: Command) -> Result<u8, Failure> {
             Command::Prove(options) => prove::run(options).await,
             Command::Config(options) => fragment::print(&options).map(|()| 0),
             Command::Worker(options) => worker::run(options).await.map(|()| 0),
+            Command::Bound { words } => Err(bound::run(&words)),
             Command::Renewer => worker::run_renewer().await.map(|()| 0),
             Command::Resource(options) => resource::run(options).await.map(|()| 0),
             Command::Proxy(options) => proxy::run(options).await.map(|()| 0),

@@ -2,11 +2,11 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use dlock_exporter::clock::mono;
 
+use crate::bound;
 use crate::children::Group;
 use crate::failure::Failure;
 use crate::lockserver::Address;
@@ -32,7 +32,7 @@ impl PrivateServer {
     /// Starts `program` without persistence, with keyspace events, and waits until it answers.
     pub async fn start(program: &Path, dir: &Path) -> Result<Self, Failure> {
         let port = free_port()?.to_string();
-        let mut command = Command::new(program);
+        let mut command = bound::command(program)?;
         command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--appendonly", "no"]);
         command.args(["--notify-keyspace-events", "KEA", "--dir"]).arg(dir);
         let mut group = Group::start("redis-server", &mut command, dir)?;
@@ -63,7 +63,7 @@ impl PrivateExporter {
         let config: PathBuf = dir.join("dlock.yml");
         std::fs::write(&config, yaml)
             .map_err(|e| Failure::new(format!("{} cannot be written: {e}", config.display())))?;
-        let mut command = Command::new(program);
+        let mut command = bound::command(program)?;
         // What overrides the user's own config is not for this one.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("DLOCK__") {

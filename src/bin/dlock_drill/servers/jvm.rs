@@ -9,6 +9,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::wait::{at, private_dir};
+use crate::bound;
 use crate::children::Group;
 use crate::failure::Failure;
 
@@ -50,7 +51,7 @@ impl Jvm {
         let into = dir.path().to_owned();
         let compiled = tokio::task::spawn_blocking(move || compile(&source, &into)).await;
         compiled.map_err(|e| Failure::new(e.to_string()))??;
-        let mut command = Command::new("java");
+        let mut command = bound::command(Path::new("java"))?;
         // One collector with one thread, whose full collections stop the world on every machine for as long as they take.
         command.args(["-XX:+UseSerialGC", "-Xms400m", "-Xmx400m", "-cp"]).arg(dir.path());
         command.args(["Storm", "127.0.0.1", &job.port.to_string(), job.key, job.token]);

@@ -5,13 +5,13 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::clock::SteppedClock;
 use super::wait::{Waiting, at, private_dir};
+use crate::bound;
 use crate::children::Group;
 use crate::failure::Failure;
 use crate::private::free_port;
@@ -131,16 +131,10 @@ impl Server {
 
     /// Lets it stand still: connections stay open and nothing is answered.
     pub async fn pause(&self) -> Result<(), Failure> {
-        self.group.as_ref().ok_or_else(|| self.is_gone())?.pause().await
-    }
-
-    /// Lets it run on.
-    pub fn resume(&self) -> Result<(), Failure> {
-        self.group.as_ref().ok_or_else(|| self.is_gone())?.resume()
-    }
-
-    fn is_gone(&self) -> Failure {
-        Failure::new(format!("the server at {} was killed before", self.address()))
+        match &self.group {
+            Some(group) => group.pause().await,
+            None => Ok(()),
+        }
     }
 
     /// Kills it: its data is gone.
@@ -151,7 +145,7 @@ impl Server {
     /// Starts it (again) on the same port, empty, and waits until it answers.
     pub async fn restart(&mut self) -> Result<(), Failure> {
         self.kill();
-        let mut command = Command::new(&self.program);
+        let mut command = bound::command(&self.program)?;
         command.arg(self.dir.path().join("server.conf")).envs(self.environment.clone());
         let mut group = Group::start("lock server", &mut command, self.dir.path())?;
         let waiting = Waiting::new("the private server answers", STARTED);

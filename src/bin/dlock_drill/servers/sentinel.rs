@@ -2,13 +2,13 @@
 //! what they do to one is a failover.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::redis::{Server, command};
 use super::wait::{Waiting, at, private_dir};
+use crate::bound;
 use crate::children::Group;
 use crate::failure::Failure;
 use crate::private::free_port;
@@ -39,7 +39,7 @@ impl Sentinel {
         );
         let file = dir.path().join("sentinel.conf");
         std::fs::write(&file, text).map_err(|e| at(&file, e))?;
-        let mut start = Command::new(program);
+        let mut start = bound::command(program)?;
         start.arg(&file).arg("--sentinel");
         let mut group = Group::start("sentinel", &mut start, dir.path())?;
         let waiting = Waiting::new("the private sentinel answers", STARTED);

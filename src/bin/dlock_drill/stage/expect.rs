@@ -105,8 +105,9 @@ impl Stage {
         self.marked = mono();
         // Counters that are not told now are no zeros.
         let limit = self.world.slack + self.world.poll * 2;
-        let is_told = |l: &Look| l.labelled("dlock_signal_rises_total", ("signal", "holder_stale"));
-        let Some((_, look)) = self.until(limit, |l| is_told(l).is_some()).await else {
+        let own = [("lock", self.lock.as_str())];
+        let is_told = |l: &Look| l.metrics().all("dlock_signal_rises_total", &own).next().is_some();
+        let Some((_, look)) = self.until(limit, is_told).await else {
             let told = self.look().told();
             return self.holds("every other signal stays quiet", false, told);
         };

@@ -96,8 +96,13 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let alone = of(&stage.look(), &kept, "dlock_lock_unreplicated_seconds");
     stage.holds("the other lock is on the replica", alone == Some(0.0), format!("{alone:?}"));
 
-    primary.kill();
-    stage.note("the primary is killed");
+    if stage.random().bool() {
+        primary.kill();
+        stage.note("the primary is killed");
+    } else {
+        primary.pause().await?;
+        stage.note("the primary stands still");
+    }
     replica.cmd(&["CONFIG", "SET", "masterauth", &own.password]).await?;
     let waiting = Waiting::new("the sentinels promote the replica", SOON);
     for sentinel in &sentinels {

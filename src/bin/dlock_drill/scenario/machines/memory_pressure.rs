@@ -1,13 +1,14 @@
 //! The holder's cgroup has too little memory for what is done in it: a neighbour reads more than may be kept, again and again.
 //! Its pressure is told, and a holder that goes on renewing all the same is not said to be lost.
 
-use std::path::PathBuf;
-use std::process::{ChildStdin, Command};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ChildStdin;
 
 use rustix::fs::{Advice, fadvise, statfs};
-use std::io::Write as _;
 
 use super::own::sum;
+use crate::bound;
 use crate::children::Group;
 use crate::failure::Failure;
 use crate::scenario::{Act, Scenario};
@@ -129,7 +130,7 @@ impl Neighbour {
             Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
         });
         forgotten.map_err(|e| at(&pages, e))?;
-        let mut command = Command::new("sh");
+        let mut command = bound::command(Path::new("sh"))?;
         command.args(["-c", "read go; while cat \"$1\" > /dev/null; do :; done", "sh"]).arg(&pages);
         let logs = private_dir()?;
         let (group, input, _) = Group::talking("neighbour", &mut command, logs.path())?;
