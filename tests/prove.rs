@@ -2,6 +2,8 @@
 //! the same time, each with a lock of its own, against one server, one exporter and two resources; the faults are made when the
 //! tool says that it waits for them.
 
+mod world;
+
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
@@ -10,14 +12,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-mod world;
-
+use crate::support::{ExporterSetup, Group, RedisServer, free_port, long, take_share, wait_until};
 use world::{World, is_unchecked};
-
-use crate::support::{
-    Exporter, ExporterSetup, Group, RedisServer, RedisSetup, free_port, long, take_share,
-    wait_until,
-};
 
 /// Long enough for a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);

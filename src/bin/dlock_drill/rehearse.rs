@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::fragment;
 use crate::lockserver::Address;
 use crate::observed::Observed;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::Outcome;
 use crate::private::{PrivateExporter, PrivateServer};
 use crate::report::{self, Report};
 use crate::resource::Resource;
@@ -237,7 +237,7 @@ fn textfile(before: &str, outcomes: &[Outcome]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Expectation;
+    use crate::outcome::{Expectation, Verdict};
 
     fn outcome(scenario: &str, verdict: Verdict) -> Outcome {
         let expectation = Expectation {
