@@ -34,9 +34,8 @@ pub fn rehearse(words: &[&str], sabotage: &str) -> (bool, String, Vec<Value>) {
     command.arg("--json").arg(&json).env("DLOCK_SABOTAGE", sabotage);
     let output = command.output().expect("the drill runs");
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    let outcomes = std::fs::read(&json).ok().and_then(|t| serde_json::from_slice(&t).ok());
-    let outcomes =
-        outcomes.and_then(|mut all: Value| serde_json::from_value(all["results"].take()).ok());
+    let document = std::fs::read(&json).ok().and_then(|t| serde_json::from_slice::<Value>(&t).ok());
+    let outcomes = document.and_then(|d| d["results"].as_array().cloned());
     let outcomes = outcomes.unwrap_or_else(|| panic!("no outcomes:\n{said}"));
     (output.status.success(), said.into_owned(), outcomes)
 }

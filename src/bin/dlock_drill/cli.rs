@@ -93,8 +93,8 @@ pub struct Rehearse {
     /// Write what was found as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a picture of each run there
-    #[arg(long, value_name = "DIR")]
+    /// Draw each run; with several FILE-SCENARIO-N.svg
+    #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write dlock_drill_last_pass_timestamp_seconds for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]

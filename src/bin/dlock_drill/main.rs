@@ -8,6 +8,7 @@ mod children;
 mod cli;
 mod exporter;
 mod failure;
+mod film;
 mod fragment;
 mod http;
 mod keys;
@@ -24,6 +25,7 @@ mod scenario;
 mod servers;
 mod stage;
 mod stop;
+mod textfile;
 mod worker;
 mod world;
 

@@ -62,6 +62,8 @@ pub struct Outcome {
     pub seed: u64,
     /// The exporter's poll interval in seconds.
     pub poll_seconds: f64,
+    /// When the fault was made, in seconds since the beginning.
+    pub fault_seconds: Option<f64>,
     /// Why it was not run, if it was not.
     pub not_run: Option<String>,
     /// What was expected.

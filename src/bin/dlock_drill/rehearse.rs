@@ -1,8 +1,7 @@
 //! `dlock_drill rehearse`: makes the world, runs the scenarios on it, some at a time, tells what was found, and cleans up in any case.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::cli::Rehearse;
 use crate::exporter::Access;
 use crate::failure::Failure;
+use crate::film::Film;
 use crate::fragment;
 use crate::lockserver::Address;
 use crate::observed::Observed;
@@ -23,6 +23,7 @@ use crate::resource::Resource;
 use crate::scenario;
 use crate::stage::Stage;
 use crate::stop::Stop;
+use crate::textfile;
 use crate::world::{Run, World};
 
 /// Whether all scenarios passed.
@@ -49,7 +50,7 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
     };
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
     tell(&format!("seed {seed}: --seed {seed} repeats the same timing"));
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut reports, mut url) = (Vec::new(), Vec::new(), String::new());
     for number in 1..=options.with.repeat {
         let runs = scenario::round(&chosen, number);
         // An exporter of the drill's own is a new one for each round, so that none has more locks than one round.
@@ -58,26 +59,31 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         let world = Arc::new(world);
         world.check_empty(&runs)?;
         let played = tokio::select! {
-            played = play(&world, &runs, seed, options.jobs) => played,
-            () = stop.wait() => None,
+            played = play(&world, &runs, seed, &options) => played.ok_or("a scenario broke off"),
+            () = stop.wait() => Err("stopped"),
         };
         world.clean(&runs)?;
-        let Some(played) = played else {
-            return Err(Failure::new("stopped; what it had written is removed"));
-        };
-        outcomes.extend(played);
+        let played =
+            played.map_err(|why| Failure::new(format!("{why}; what it had written is removed")))?;
+        for (outcome, report) in played {
+            outcomes.push(outcome);
+            reports.push(report);
+        }
+        world.exporter.url().clone_into(&mut url);
     }
-    let reports: Vec<Report> = outcomes.iter().map(reported).collect();
+    if let Some(file) = &options.svg {
+        for report in &reports {
+            let file = if reports.len() == 1 { file.clone() } else { beside(file, report) };
+            write(&file, report::svg::render(report).as_bytes())?;
+        }
+    }
     if let Some(file) = &options.json {
-        let text = report::json::render(&reports, options.exporter.as_deref(), wall_secs());
-        write(file, &text.map_err(|e| Failure::new(e.to_string()))?)?;
-    }
-    if let Some(dir) = &options.svg {
-        draw(dir, &reports)?;
+        let bytes = report::json::render(&reports, &url, wall_secs());
+        write(file, &bytes.map_err(|e| Failure::new(e.to_string()))?)?;
     }
     if let Some(file) = &options.textfile {
         let before = std::fs::read_to_string(file).unwrap_or_default();
-        write(file, textfile(&before, &outcomes).as_bytes())?;
+        write(file, textfile::render(&before, &outcomes).as_bytes())?;
     }
     let passed = outcomes.iter().filter(|o| o.has_passed()).count();
     let failed = outcomes.iter().filter(|o| o.has_failed()).count();
@@ -154,27 +160,45 @@ async fn world(
 }
 
 /// All runs, so many at a time; each is told when it ends. `None` if one of them panicked.
-async fn play(world: &Arc<World>, runs: &[Run], seed: u64, jobs: u16) -> Option<Vec<Outcome>> {
-    let places = Arc::new(Semaphore::new(jobs.into()));
+async fn play(
+    world: &Arc<World>,
+    runs: &[Run],
+    seed: u64,
+    options: &Rehearse,
+) -> Option<Vec<(Outcome, Report)>> {
+    let places = Arc::new(Semaphore::new(options.jobs.into()));
+    let is_drawn = options.svg.is_some();
     let mut playing = JoinSet::new();
     for run in runs.iter().copied() {
         let (world, places) = (Arc::clone(world), Arc::clone(&places));
         playing.spawn(async move {
             let _place = places.acquire_owned().await;
+            let film = (is_drawn && run.scenario.is_shared())
+                .then(|| Film::begin(world.exporter.url(), &world.store, &run.lock()));
             let mut stage = Stage::new(world, run, seed);
-            match run.scenario.run(&mut stage).await {
+            let outcome = match run.scenario.run(&mut stage).await {
                 Ok(()) => stage.into_outcome(),
                 Err(ended) => stage.into_outcome_of(ended),
-            }
+            };
+            (outcome, film.and_then(Film::develop))
         });
     }
-    let mut outcomes = Vec::new();
-    while let Some(ended) = playing.join_next().await {
-        let outcome = ended.ok()?;
-        tell(report::text::render(&reported(&outcome), report::text::width()).trim_end());
-        outcomes.push(outcome);
+    let mut ended = Vec::new();
+    while let Some(played) = playing.join_next().await {
+        let (outcome, film) = played.ok()?;
+        let about = scenario::about(&outcome.scenario);
+        let mut report = Report::of_scenario(&outcome, about);
+        if let Some(film) = film {
+            // What the drill did and found belongs beside what the exporter told.
+            let events = std::mem::take(&mut report.picture.happened);
+            report.picture = film;
+            report.picture.happened.extend(events);
+            report.picture.happened.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        tell(&report::text::render(&report, report::text::width()));
+        ended.push((outcome, report));
     }
-    Some(outcomes)
+    Some(ended)
 }
 
 /// To the person at the terminal.
@@ -182,97 +206,17 @@ fn tell(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// In the model that all reports have.
-fn reported(outcome: &Outcome) -> Report {
-    let all = scenario::all();
-    let scenario = all.iter().find(|s| s.name() == outcome.scenario);
-    Report::of_scenario(outcome, scenario.map_or("", |s| s.about()))
+/// `drill.svg` with the run's name: `drill-kill-1.svg`.
+fn beside(file: &Path, report: &Report) -> PathBuf {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let run = report.run.unwrap_or_default();
+    file.with_file_name(format!("{stem}-{}-{run}.svg", report.name))
 }
 
-fn draw(dir: &std::path::Path, reports: &[Report]) -> Result<(), Failure> {
-    std::fs::create_dir_all(dir)
-        .map_err(|e| Failure::new(format!("{} cannot be made: {e}", dir.display())))?;
-    reports.iter().try_for_each(|report| {
-        let name = format!("{}-{}.svg", report.name, report.run.unwrap_or(1));
-        write(&dir.join(name), report::svg::render(report).as_bytes())
-    })
-}
-
-fn write(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let told = |e| Failure::new(format!("{} cannot be written: {e}", path.display()));
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     std::fs::write(&new, bytes).map_err(told)?;
     std::fs::rename(&new, path).map_err(told)
-}
-
-/// For node_exporter: now for scenarios whose every run passed, and for the others what the file said before.
-fn textfile(before: &str, outcomes: &[Outcome]) -> String {
-    const NAME: &str = "dlock_drill_last_pass_timestamp_seconds";
-    let mut passes: BTreeMap<String, String> = before
-        .lines()
-        .filter_map(|line| {
-            let rest = line.strip_prefix(NAME)?.strip_prefix("{scenario=\"")?;
-            let (scenario, time) = rest.split_once("\"} ")?;
-            Some((scenario.to_owned(), time.to_owned()))
-        })
-        .collect();
-    let now = format!("{:.3}", wall_secs());
-    for outcome in outcomes {
-        let mut all = outcomes.iter().filter(|o| o.scenario == outcome.scenario);
-        if all.all(Outcome::has_passed) {
-            passes.insert(outcome.scenario.clone(), now.clone());
-        }
-    }
-    let mut text = format!(
-        "# HELP {NAME} When every expectation of the scenario last held, in seconds since the epoch on the drill's host.\n\
-         # TYPE {NAME} gauge\n"
-    );
-    for (scenario, time) in passes {
-        text.push_str(&format!("{NAME}{{scenario=\"{scenario}\"}} {time}\n"));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::outcome::{Expectation, Verdict};
-
-    fn outcome(scenario: &str, verdict: Verdict) -> Outcome {
-        let expectation = Expectation {
-            what: String::new(),
-            verdict,
-            seconds: None,
-            polls: None,
-            within_seconds: None,
-            detail: None,
-        };
-        Outcome {
-            scenario: scenario.into(),
-            run: 1,
-            seed: 0,
-            poll_seconds: 1.0,
-            not_run: None,
-            expectations: vec![expectation],
-            events: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_failure_keeps_the_last_pass_and_what_was_not_judged_is_none() {
-        let before = "dlock_drill_last_pass_timestamp_seconds{scenario=\"kill\"} 17.5\nother 1\n";
-        let outcomes = [
-            outcome("kill", Verdict::Fail),
-            outcome("pause", Verdict::Pass),
-            outcome("pause", Verdict::Fail),
-            outcome("replay", Verdict::NotJudged),
-            outcome("partition", Verdict::Pass),
-        ];
-        let text = textfile(before, &outcomes);
-        let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
-        let [kill, partition] = samples[..] else { panic!("{text}") };
-        assert_eq!(kill, "dlock_drill_last_pass_timestamp_seconds{scenario=\"kill\"} 17.5");
-        assert!(partition.contains("{scenario=\"partition\"} "), "{text}");
-    }
 }

@@ -55,7 +55,7 @@ impl Run {
 }
 
 impl World {
-    /// The keys of these runs are not there: nobody else rehearses on this server.
+    /// The keys of these runs are not there: nobody else rehearses on this server. Nothing is written before that is known.
     pub fn check_empty(&self, runs: &[Run]) -> Result<(), Failure> {
         let mut server = Kept::new(&self.server);
         for run in runs {
@@ -66,8 +66,10 @@ impl World {
                      in a few seconds"
                 )));
             }
-            // Tokens that never go down: an old resource's would be larger than those that begin with 1.
-            let first = format!("{}", dlock_exporter::clock::wall_secs() as u64);
+        }
+        // Tokens that never go down: an old resource's would be larger than those that begin with 1.
+        let first = format!("{}", dlock_exporter::clock::wall_secs() as u64);
+        for run in runs {
             server.call::<()>(&["SET", &keys::fence_key(&run.lock()), &first])?;
         }
         Ok(())

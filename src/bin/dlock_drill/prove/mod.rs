@@ -65,7 +65,7 @@ pub async fn run(options: Options) -> Result<u8, Failure> {
         write(file, report::svg::render(&report).as_bytes())?;
     }
     if let Some(file) = &options.json {
-        let bytes = report::json::render(&[report], Some(exporter.url()), clock::wall_secs());
+        let bytes = report::json::render(&[report], exporter.url(), clock::wall_secs());
         write(file, &bytes.map_err(|e| Failure::new(e.to_string()))?)?;
     }
     Ok(status)

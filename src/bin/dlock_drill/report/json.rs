@@ -4,7 +4,7 @@
 //! {
 //!   "tool": "dlock_drill", "version": "0.1.0",
 //!   "taken": 1790000000.25,             // seconds since the epoch on this host's clock
-//!   "exporter": "http://locks-host:10121", // null where the drill started its own
+//!   "exporter": "http://locks-host:10121",
 //!   "results": [{
 //!     "kind": "criterion",              // or "scenario"
 //!     "name": "pause",
@@ -39,14 +39,14 @@ struct Document<'a> {
     tool: &'static str,
     version: &'static str,
     taken: f64,
-    exporter: Option<&'a str>,
+    exporter: &'a str,
     results: &'a [Report],
 }
 
 /// All results in one document. `taken` is this host's wall clock.
 pub fn render(
     results: &[Report],
-    exporter: Option<&str>,
+    exporter: &str,
     taken: f64,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let version = env!("CARGO_PKG_VERSION");

@@ -134,7 +134,7 @@ impl Report {
             poll_seconds: outcome.poll_seconds,
             run: Some(outcome.run),
             seed: Some(outcome.seed),
-            fault_seconds: None,
+            fault_seconds: outcome.fault_seconds,
             not_run: outcome.not_run.clone(),
             expectations: outcome.expectations.iter().map(Finding::from).collect(),
             missing: Vec::new(),

@@ -79,7 +79,7 @@ fn lines_fit_and_say_what_holds() {
 /// The names in the documentation are those of the document.
 #[test]
 fn the_documented_names_are_those_of_the_document() {
-    let bytes = json::render(&[report()], Some("http://x:1"), 1.5).unwrap();
+    let bytes = json::render(&[report()], "http://x:1", 1.5).unwrap();
     let document: Value = serde_json::from_slice(&bytes).unwrap();
     let documented: String = include_str!("json.rs")
         .lines()

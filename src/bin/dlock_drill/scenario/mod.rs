@@ -52,6 +52,11 @@ pub fn all() -> Vec<&'static dyn Scenario> {
     all
 }
 
+/// What the scenario of that name does.
+pub fn about(name: &str) -> &'static str {
+    all().iter().find(|s| s.name() == name).map_or("", |s| s.about())
+}
+
 /// Those that are named, or all.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static dyn Scenario>, Failure> {
     let all = all();

@@ -74,6 +74,7 @@ impl Stage {
             run: run.number,
             seed,
             poll_seconds: world.poll.as_secs_f64(),
+            fault_seconds: None,
             not_run: None,
             expectations: Vec::new(),
             events: Vec::new(),
@@ -147,6 +148,7 @@ impl Stage {
     /// Something happens now; what is expected next is held against this instant.
     pub fn mark(&mut self, what: &str) {
         self.marked = mono();
+        self.outcome.fault_seconds.get_or_insert(self.marked.secs_since(self.begun));
         self.note(what);
     }
 
