@@ -279,4 +279,9 @@ fn what_is_not_watched_or_not_known_is_said_with_what_to_do() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(says), "{words:?} does not say {says:?}: {said}");
     }
+    let mut late = drill(&["prove", "pause", "--lock", "plain", "--exporter", &url]);
+    let late = late.args(["--timeout", "0.5"]).output().expect("the drill runs");
+    let said = String::from_utf8_lossy(&late.stdout);
+    assert_eq!(late.status.code(), Some(2), "{said}");
+    assert!(said.contains("the time is up"), "{said}");
 }

@@ -130,7 +130,8 @@ fn acquired(history: &History, from: &Tenure, to: &Tenure) -> Option<f64> {
     let (before, first) = (to.after.or(from.last)?, to.first?);
     let at = to.first_expiry? - length;
     let is_between = at >= before - EXACT && at <= first + EXACT;
-    (is_between && first - before <= length * SHORT).then_some(at)
+    let usual = lease.renewal_period_seconds.map_or(f64::INFINITY, |period| period * 0.8);
+    (is_between && first - before <= usual.min(length * SHORT)).then_some(at)
 }
 
 /// Whether the first one was lost from before its tenure ended until the second one was seen; `None` if that is not known.
