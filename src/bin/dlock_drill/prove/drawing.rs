@@ -44,9 +44,10 @@ pub fn picture(history: &History) -> Picture {
     picture
 }
 
-/// By the exporter's wall clock, where that ran as ours did.
+/// By the exporter's wall clock, where that ran as ours did; the look that came soonest after its snapshot says how they differ.
 fn shots(history: &History) -> impl Iterator<Item = Shot<'_>> {
-    let first = history.looks.front().map_or(0.0, |l| l.document.taken - l.seconds);
+    let apart = history.looks.iter().map(|l| l.document.taken - l.seconds);
+    let first = apart.reduce(f64::max).unwrap_or(0.0);
     history.looks.iter().map(move |look| {
         let by_theirs = look.document.taken - first;
         let is_stepped = (by_theirs - look.seconds).abs() > history.patience;

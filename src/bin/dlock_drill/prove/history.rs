@@ -8,7 +8,7 @@ use crate::exporter::{LockDocument, Metrics};
 use super::tenures::{Tenure, Tenures};
 
 /// Looks that are kept.
-const MOST: usize = 8192;
+const MOST: usize = 4096;
 /// Workers that are followed: those that held the lock.
 const WORKERS: usize = 64;
 

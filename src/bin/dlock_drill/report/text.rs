@@ -1,7 +1,7 @@
 //! The report for people, in lines that fit a narrow terminal.
 
 use super::wrap::{lines, printable};
-use super::{Finding, Report};
+use super::{Came, Finding, Kind, Report};
 
 /// Not narrower, whatever the terminal is.
 const LEAST: usize = 40;
@@ -29,20 +29,22 @@ pub fn render(report: &Report, width: usize) -> String {
             hanging(&mut out, "              ", detail, width);
         }
     }
-    if !report.events.is_empty() {
-        out.push_str("  What happened, in seconds since the beginning:\n");
+    // A scenario's events are its expectations again, and of use where one does not hold.
+    let is_told = report.kind == Kind::Criterion || report.verdict == Came::Fail;
+    if is_told && !report.events.is_empty() {
+        paragraph(&mut out, "  ", "What happened, in seconds since the beginning:", width);
         for event in &report.events {
             hanging(&mut out, &format!("  {:>9.2}   ", event.seconds), &event.what, width);
         }
     }
     if !report.recorded.is_empty() {
-        out.push_str("  The exporter recorded (/api/v1/incidents/ID):\n");
+        paragraph(&mut out, "  ", "The exporter recorded (/api/v1/incidents/ID):", width);
         for one in &report.recorded {
             hanging(&mut out, "  - ", &format!("{} {}", one.id, one.summary), width);
         }
     }
     if !report.missing.is_empty() {
-        out.push_str("  What is missing:\n");
+        paragraph(&mut out, "  ", "What is missing:", width);
         for missing in &report.missing {
             hanging(&mut out, "  - ", missing, width);
         }

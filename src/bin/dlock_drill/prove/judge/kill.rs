@@ -135,9 +135,11 @@ fn expect_end(judgement: &mut Judgement, history: &History, lost: &Lost, base: &
         return judgement.expect(ENDS, Some(Verdict::NotJudged), at, text);
     };
     let allowed = lease + skew.unwrap_or(0.0);
+    let source = look.and_then(|l| l.document.lock.lease.length_source.as_deref());
+    let learned = if source == Some("learned") { " (learned: configure `lease`)" } else { "" };
     let of = match skew {
-        Some(skew) => format!("{} and {} of skew", secs(lease), secs(skew)),
-        None => format!("{} (the skew bound is not known)", secs(lease)),
+        Some(skew) => format!("{}{learned} and {} of skew", secs(lease), secs(skew)),
+        None => format!("{}{learned} (the skew bound is not known)", secs(lease)),
     };
     // The kill was before the read, so that the lease outlived it by at least this much.
     let least = expiry - base.read;

@@ -142,13 +142,17 @@ impl Judgement {
     }
 }
 
-/// Proofs that two owners had the lock at once which are newer than that instant, with when; counted proofs that are not listed
-/// any more are not lost: the signal's rise is.
-fn contested(history: &History, since: f64) -> Option<(f64, String)> {
+/// The first proof of such a kind that two owners had the lock at once which is newer than that instant, with when.
+fn contested(
+    history: &History,
+    since: f64,
+    is_meant: impl Fn(&str) -> bool,
+) -> Option<(f64, String)> {
     history.since(since).find_map(|look| {
         let lock = &look.document.lock;
         let is_new = |age: f64| look.seconds - age >= since;
-        let proof = lock.contention.iter().find(|c| c.proof && is_new(c.age_seconds));
+        let proof =
+            lock.contention.iter().find(|c| c.proof && is_new(c.age_seconds) && is_meant(&c.kind));
         proof.map(|proof| (look.seconds, proof.detail.clone()))
     })
 }
@@ -156,7 +160,7 @@ fn contested(history: &History, since: f64) -> Option<(f64, String)> {
 /// That no two owners had it at once, as far as the exporter judges that. It refutes; alone it proves nothing.
 fn expect_one_owner(judgement: &mut Judgement, history: &History, since: f64, is_over: bool) {
     let what = "no two owners are proven at once";
-    match contested(history, since) {
+    match contested(history, since, |_| true) {
         Some((at, detail)) => {
             judgement.expect_besides(what, Some(Verdict::Fail), Some(at), detail);
         }

@@ -81,8 +81,11 @@ fn reassigned(history: &History) -> Option<(Tenure, Tenure, f64)> {
     let mut pairs = pairs.filter(|(old, next)| {
         old.fingerprint != next.fingerprint && old.evidence.as_deref() != Some("released")
     });
-    let found =
-        pairs.find(|(old, _)| old.evidence.as_deref() != Some("unknown") || was_cut(history, old));
+    let found = pairs.find(|(old, next)| {
+        old.evidence.as_deref().is_some_and(|e| e != "unknown")
+            || was_cut(history, old)
+            || matches!(takeover(history, old, next), Takeover::AfterExpiry(_))
+    });
     found.map(|(old, next)| (old.clone(), next.clone(), old.over.unwrap_or(next.seen)))
 }
 
@@ -166,7 +169,7 @@ fn expect_keeps(
         }
         before = later;
     }
-    if let Some((at, how)) = contested(history, next.seen) {
+    if let Some((at, how)) = contested(history, next.seen, |kind| kind != "fencing") {
         return judgement.expect(KEEPS, Some(Verdict::Fail), Some(at), how);
     }
     if !is_settled {
@@ -200,10 +203,9 @@ fn expect_refuses(judgement: &mut Judgement, history: &History, next: &Tenure, i
     let refused = history.risen(next.seen, rejections).unwrap_or(0);
     if refused > 0 {
         let noun = if refused == 1 { "write" } else { "writes" };
-        let first = history
-            .since(next.seen)
-            .find(|l| history.risen(next.seen, rejections) == rejections(l));
-        let seen = first.map(|l| l.seconds).or(at);
+        let base = history.since(next.seen).find_map(rejections);
+        let rose = |l: &&Look| rejections(l).zip(base).is_some_and(|(now, then)| now > then);
+        let seen = history.since(next.seen).find(rose).map(|l| l.seconds).or(at);
         // It may still accept one.
         let verdict = is_settled.then_some(Verdict::Pass);
         let text = format!("{refused} {noun} refused since {} has the lock", next.who());

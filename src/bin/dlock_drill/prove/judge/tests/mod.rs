@@ -2,5 +2,6 @@
 
 mod any;
 mod cases;
+mod exporter;
 mod restarts;
 mod sim;
