@@ -90,7 +90,11 @@ impl Case<'_> {
     fn asked_for(&mut self, what: &str) {
         let said = format!("waiting for {what}");
         wait_until(&format!("{}: {said}", self.name), LIMIT, || {
-            assert!(self.prove.ended().is_none(), "{} ended:\n{}", self.name, self.prove.log());
+            if self.prove.ended().is_some() {
+                let mut report = String::new();
+                let _ = self.output.read_to_string(&mut report);
+                panic!("{} ended:\n{}\n{report}", self.name, self.prove.log());
+            }
             self.prove.log().contains(&said).then_some(())
         });
     }
