@@ -166,6 +166,7 @@ pub fn reported(
             what: e.what.to_owned(),
             verdict: e.verdict.unwrap_or(Verdict::NotJudged),
             needed: e.is_needed,
+            at: None,
             seconds: seconds.filter(|_| e.verdict.is_some()),
             polls: seconds.filter(|_| e.verdict.is_some()).map(|s| history.polls(s)),
             within_seconds: None,
