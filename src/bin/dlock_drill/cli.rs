@@ -8,12 +8,14 @@ use crate::lockserver::Address;
 use crate::{fragment, prove, proxy, resource, worker};
 
 const ABOUT: &str = "Rehearses what can go wrong with a lock, on workers and keys of its own, and holds what dlock_exporter says \
-                     of it against what it must say. Nothing in production needs it.";
+                     of it against what it must say; or proves of a system of yours, while you break it, that a fix holds. Nothing \
+                     in production needs it.";
 
 const AFTER: &str = "Examples:\n  dlock_drill rehearse --list\n  \
                      dlock_drill rehearse --start-redis --start-exporter /usr/bin/dlock_exporter\n  \
                      dlock_drill config --dir /run/dlock_drill\n  \
-                     dlock_drill rehearse kill pause --redis 10.0.0.1:6379 --exporter http://127.0.0.1:10121 --write";
+                     dlock_drill rehearse kill pause --redis 10.0.0.1:6379 --exporter http://127.0.0.1:10121 --write\n  \
+                     dlock_drill prove pause --lock orders --exporter http://127.0.0.1:10121";
 
 /// The flags.
 #[derive(Clone, Debug, Parser)]

@@ -35,6 +35,8 @@ pub struct Access {
     pub basic: Option<(String, PathBuf)>,
     /// PEM file of the authority that signed its certificate, where the system does not know it.
     pub ca_file: Option<PathBuf>,
+    /// Where its metrics are; `/metrics` if it is not said.
+    pub telemetry_path: Option<String>,
 }
 
 /// Where the exporter is, and how it is asked.

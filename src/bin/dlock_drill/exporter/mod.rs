@@ -30,12 +30,14 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 #[derive(Debug)]
 pub struct Exporter {
     http: Http,
+    metrics: String,
 }
 
 impl Exporter {
     /// At a URL such as `http://locks-host:10121`. Asks nothing yet.
     pub fn new(url: &str, access: Access) -> Result<Self, Trouble> {
-        Ok(Self { http: Http::new(url, access)? })
+        let metrics = access.telemetry_path.clone().unwrap_or_else(|| "/metrics".to_owned());
+        Ok(Self { http: Http::new(url, access)?, metrics })
     }
 
     /// Where it is, as it is told to people.
@@ -55,11 +57,17 @@ impl Exporter {
 
     /// All samples of now.
     pub async fn metrics(&self) -> Result<Metrics, Trouble> {
-        let answer = self.http.get("/metrics", MOST_METRICS).await?;
+        let answer = self.http.get(&self.metrics, MOST_METRICS).await?;
         match answer.status {
             200 => Ok(Metrics::parse(&answer.body)),
             503 => Err(Trouble::NotReady { url: self.url().to_owned(), why: answer.line() }),
-            _ => Err(self.unexpected("/metrics", &answer)),
+            404 => Err(Trouble::Unexpected {
+                url: self.url().to_owned(),
+                path: self.metrics.clone(),
+                what: "status 404; if its --web.telemetry-path is another, give --exporter-telemetry-path"
+                    .to_owned(),
+            }),
+            _ => Err(self.unexpected(&self.metrics, &answer)),
         }
     }
 
@@ -95,7 +103,7 @@ impl Exporter {
         let metrics = self.metrics().await?;
         metrics.poll_interval().ok_or_else(|| Trouble::Unexpected {
             url: self.url().to_owned(),
-            path: "/metrics".to_owned(),
+            path: self.metrics.clone(),
             what: "it has no dlock_exporter_poll_interval_seconds; is it a dlock_exporter?"
                 .to_owned(),
         })

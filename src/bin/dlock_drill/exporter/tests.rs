@@ -51,6 +51,13 @@ async fn says_what_is_wrong_and_what_to_do() {
     let said = exporter.lock("main", "a/b").await.unwrap_err().to_string();
     assert!(said.contains("stores.main.locks") && said.contains("main/orders"), "{said}");
 
+    let said = client(&serve(&[]).await).metrics().await.unwrap_err().to_string();
+    assert!(said.contains("--exporter-telemetry-path"), "{said}");
+    let access = Access { telemetry_path: Some("/locks/m".into()), ..Access::default() };
+    let elsewhere = serve(&[("/locks/m", 200, "x 1\n")]).await;
+    let metrics = Exporter::new(&elsewhere, access).unwrap().metrics().await.unwrap();
+    assert_eq!(metrics.value("x", &[]), Some(1.0));
+
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

@@ -21,6 +21,7 @@ use crate::exporter::{Access, Exporter};
 use crate::failure::Failure;
 use crate::outcome::{Event, Verdict};
 use crate::report::{self, Came, Finding, Kind, Recorded, Report};
+use crate::stop::Stop;
 use history::History;
 use judge::{CRITERIA, Criterion, Judgement, Proof};
 pub use options::Options;
@@ -53,6 +54,7 @@ pub async fn run(options: Options) -> Result<u8, Failure> {
     let access = Access {
         basic: options.exporter_user.clone().zip(options.exporter_password_file.clone()),
         ca_file: options.exporter_ca_file.clone(),
+        telemetry_path: options.exporter_telemetry_path.clone(),
     };
     let failed = |e: crate::exporter::Trouble| Failure::new(e.to_string());
     let exporter = Exporter::new(url, access).map_err(failed)?;
@@ -98,6 +100,7 @@ async fn prove(
     let mut history = History::new(watch.poll().as_secs_f64());
     history.add(seconds(first.at), first.document, &first.metrics);
     let mut told = Told::listen();
+    let mut stop = Stop::new()?;
     say(&format!("watching {store}/{lock} for {}: {}", criterion.name, criterion.about));
     let mut waited = String::new();
     let mut judgement = (criterion.judge)(&history);
@@ -122,7 +125,10 @@ async fn prove(
             why_ended = Some(trouble.to_string());
             break;
         }
-        tokio::time::sleep(watch.pause()).await;
+        if stop.within(watch.pause()).await {
+            why_ended = Some("it was stopped".to_owned());
+            break;
+        }
         if told.came() {
             history.told = Some(seconds(clock::mono()));
             say("you say that it is done");

@@ -31,6 +31,9 @@ pub struct Options {
     /// PEM file of the authority that the exporter's certificate is from
     #[arg(long, value_name = "FILE")]
     pub exporter_ca_file: Option<PathBuf>,
+    /// Where its metrics are, if its --web.telemetry-path is another
+    #[arg(long, value_name = "PATH")]
+    pub exporter_telemetry_path: Option<String>,
     /// Write what was found as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -30,6 +30,8 @@ pub struct Tenure {
     pub gone: Option<f64>,
     /// The last expiry that it was seen with.
     pub expiry: Option<f64>,
+    /// The expiry that the first look had.
+    pub first_expiry: Option<f64>,
     /// How it ended.
     pub evidence: Option<String>,
     /// How long it outlived its holder's death, as the exporter has it.
@@ -146,6 +148,7 @@ impl Tenures {
             last: told.last_timestamp,
             gone: told.gone_timestamp,
             expiry: told.expiry_timestamp,
+            first_expiry: told.expiry_timestamp,
             evidence: told.evidence.clone(),
             overrun: told.overrun_seconds,
             seen: look.seconds,

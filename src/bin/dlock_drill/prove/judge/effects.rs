@@ -1,6 +1,7 @@
 //! Exactly one effect per logical request, and the second attempt needs a higher token.
 
 use super::partition::{accepted_old, rejections};
+use super::takeover::{Takeover, takeover};
 use super::{Criterion, Judgement};
 use crate::outcome::Verdict;
 use crate::prove::history::{History, Look, is_lost};
@@ -106,7 +107,8 @@ fn second_attempt(history: &History) -> Option<(f64, Tenure, Tenure)> {
         let was_lost = own.clone().any(|l| l.liveness(&first.fingerprint).is_some_and(is_lost));
         let was_refused = history.risen(second.seen, rejections).is_some_and(|n| n > 0);
         let is_known = first.evidence.as_deref().is_some_and(|e| e != "unknown");
-        was_lost || was_refused || (is_known && !is_let_go)
+        let ran_out = || matches!(takeover(history, first, second), Takeover::AfterExpiry(_));
+        was_lost || was_refused || (is_known && !is_let_go) || ran_out()
     });
     found.map(|(first, second)| (second.seen, first.clone(), second.clone()))
 }

@@ -81,8 +81,11 @@ fn reassigned(history: &History) -> Option<(Tenure, Tenure, f64)> {
     let mut pairs = pairs.filter(|(old, next)| {
         old.fingerprint != next.fingerprint && old.evidence.as_deref() != Some("released")
     });
-    let found =
-        pairs.find(|(old, _)| old.evidence.as_deref() != Some("unknown") || was_cut(history, old));
+    let found = pairs.find(|(old, next)| {
+        old.evidence.as_deref().is_some_and(|e| e != "unknown")
+            || was_cut(history, old)
+            || matches!(takeover(history, old, next), Takeover::AfterExpiry(_))
+    });
     found.map(|(old, next)| (old.clone(), next.clone(), old.over.unwrap_or(next.seen)))
 }
 

@@ -7,6 +7,8 @@ use crate::prove::tenures::Tenure;
 
 /// Two timestamps of the server are told apart from this on: expiries are exact to a millisecond.
 const EXACT: f64 = 0.001;
+/// Within this share of a lease nobody acquires and renews.
+const SHORT: f64 = 0.2;
 /// Polls until it is known how a tenure ended.
 const SETTLED: f64 = 6.0;
 
@@ -55,23 +57,33 @@ pub fn takeover(history: &History, from: &Tenure, to: &Tenure) -> Takeover {
 
 fn by_bounds(history: &History, from: &Tenure, to: &Tenure) -> Takeover {
     let is_released = from.evidence.as_deref() == Some("released");
-    let Some(seen) = to.first else {
+    let Some(first) = to.first else {
         return Takeover::Unclear(
             "the exporter does not tell when it saw the successor".to_owned(),
         );
     };
-    match (from.expiry, to.after) {
-        (Some(end), Some(after)) if after >= end => {
-            return Takeover::AfterExpiry(format!(
-                "the lock was seen without {} {} after the lease of {} was over{}",
-                to.who(),
-                secs(after - end),
-                from.who(),
-                gap(from, to)
-            ));
+    let exactly = acquired(history, from, to);
+    let (after, seen) = (exactly.map(|at| at - EXACT).or(to.after), exactly.unwrap_or(first));
+    match (from.expiry, after) {
+        (Some(end), Some(after)) if after + EXACT >= end => {
+            let how = match exactly {
+                Some(at) => format!(
+                    "by its own expiry {} acquired {} after the lease of {} was over",
+                    to.who(),
+                    secs((at - end).max(0.0)),
+                    from.who()
+                ),
+                None => format!(
+                    "the lock was seen without {} {} after the lease of {} was over",
+                    to.who(),
+                    secs(after - end),
+                    from.who()
+                ),
+            };
+            return Takeover::AfterExpiry(format!("{how}{}", gap(from, to)));
         }
         (Some(end), _) if seen + EXACT >= end => {
-            let early = to.after.or(from.last).map_or(f64::INFINITY, |after| end - after);
+            let early = after.or(from.last).map_or(f64::INFINITY, |after| end - after);
             if is_released {
                 return Takeover::Released(format!("{} let go of it{}", from.who(), gap(from, to)));
             }
@@ -107,6 +119,19 @@ fn by_bounds(history: &History, from: &Tenure, to: &Tenure) -> Takeover {
             from.who()
         )),
     }
+}
+
+/// When the second one acquired by its own expiry, less the length of the lease as it is configured: where the reads around it
+/// leave no time for a renewal, and agree.
+fn acquired(history: &History, from: &Tenure, to: &Tenure) -> Option<f64> {
+    let lease = &history.last()?.document.lock.lease;
+    let length =
+        lease.length_seconds.filter(|_| lease.length_source.as_deref() == Some("config"))?;
+    let (before, first) = (to.after.or(from.last)?, to.first?);
+    let at = to.first_expiry? - length;
+    let is_between = at >= before - EXACT && at <= first + EXACT;
+    let usual = lease.renewal_period_seconds.map_or(f64::INFINITY, |period| period * 0.8);
+    (is_between && first - before <= usual.min(length * SHORT)).then_some(at)
 }
 
 /// Whether the first one was lost from before its tenure ended until the second one was seen; `None` if that is not known.
