@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
 use std::time::Duration;
 
+use dlock_exporter::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -225,9 +226,16 @@ fn renewal(case: &mut Case<'_>) {
     }
 }
 
-/// Waits until the tool has judged, with the workers at work.
+/// Waits until the tool has judged, with the workers at work. One that does not is asked to stop, and says how it stands.
 fn end(case: &mut Case<'_>) {
-    case.prove.wait(LIMIT);
+    let begun = clock::mono();
+    while case.prove.ended().is_none() {
+        if clock::mono().since(begun) > LIMIT {
+            case.prove.signal(Signal::TERM);
+            case.prove.wait(Duration::from_secs(30));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]
