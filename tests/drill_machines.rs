@@ -41,7 +41,7 @@ fn every_scenario_of_servers_hosts_and_jvms_passes() {
     }
 }
 
-/// Each fails by the signal that decides it, and by nothing before it.
+/// Each fails by the signal that decides it. What decides under memory pressure is no signal, and none can be turned off.
 #[cfg(feature = "sabotage")]
 #[test]
 fn an_exporter_without_the_signals_of_machines_fails() {
@@ -63,9 +63,8 @@ fn an_exporter_without_the_signals_of_machines_fails() {
             continue;
         }
         let expectations = outcome["expectations"].as_array().expect("a list");
-        let first = expectations.iter().find(|e| e["verdict"] == "fail");
-        let first = first.map(|e| &e["what"]);
-        assert_eq!(first, Some(&serde_json::Value::from(signal)), "{scenario}:\n{said}");
+        let failed = |e: &serde_json::Value| e["what"] == signal && e["verdict"] == "fail";
+        assert!(expectations.iter().any(failed), "{scenario} does not fail by {signal}:\n{said}");
     }
 }
 
