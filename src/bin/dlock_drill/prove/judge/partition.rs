@@ -79,7 +79,9 @@ fn reassigned(history: &History) -> Option<(Tenure, Tenure, f64)> {
     let pairs = all.iter().zip(all.iter().skip(1));
     // A hand-over that was a release is no partition.
     let mut pairs = pairs.filter(|(old, next)| {
-        old.fingerprint != next.fingerprint && old.evidence.as_deref() != Some("released")
+        !old.is_same_worker(next)
+            && old.fingerprint != next.fingerprint
+            && old.evidence.as_deref() != Some("released")
     });
     let found = pairs.find(|(old, next)| {
         old.evidence.as_deref().is_some_and(|e| e != "unknown")
