@@ -73,11 +73,12 @@ pub fn search(history: &History, ways: &[&str]) -> Search {
                     found = Some((*at, n, fingerprint, liveness));
                 }
             }
-            _ if !is_lost(&liveness) && found.is_none() => {
-                // A worker that just acquired was not looked at yet.
-                if !matches!(last, Search::NoLiveness { .. }) {
-                    last = Search::NoLiveness { since: look.seconds };
-                }
+            // A worker that just acquired was not looked at yet.
+            _ if !is_lost(&liveness)
+                && found.is_none()
+                && !matches!(last, Search::NoLiveness { .. }) =>
+            {
+                last = Search::NoLiveness { since: look.seconds };
             }
             _ => {}
         }

@@ -51,9 +51,7 @@ async fn run(stage: &mut Stage) -> Result<(), Ended> {
     let calm = format!("{name}-calm");
     let urls: Vec<String> = servers.iter().map(Server::url).collect();
     let locks = own::lock(&name, LONG, "") + &own::lock(&calm, LONG, "");
-    // By polls alone: a starved machine tells of a flush long after the read that shows it, and what came when is then
-    // not proven.
-    let store = format!("topology: quorum\nevents: off\nurls: {urls:?}\nlocks:\n{locks}");
+    let store = format!("topology: quorum\nurls: {urls:?}\nlocks:\n{locks}");
     let _watch = own.watch(stage, first_at, &store, "", poll).await?;
     let (first, second) = (own::token(stage, 1), own::token(stage, 2));
     acquire(&servers, &key, &first).await?;
