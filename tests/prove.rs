@@ -178,6 +178,12 @@ fn partition(case: &mut Case<'_>) {
     let more: &[&str] = if case.how == "restored" { &["--restore", "late"] } else { &[] };
     let _holder = case.worker("a", Some(port), more);
     case.asked_for("the partition: cut the holder off");
+    // Long enough to know how its heart beats usually.
+    let name = format!("{}-a", case.name);
+    wait_until("the holder's heart beats", LIMIT, || {
+        let metrics = case.world.exporter.metrics();
+        metrics.value("dlock_worker_heartbeats_total", &[("worker", &name)]).filter(|n| *n >= 7.0)
+    });
     let next = case.worker("b", None, &[]);
     proxy.signal(Signal::USR1);
     if case.how == "unchecked" {

@@ -79,7 +79,9 @@ fn reassigned(history: &History) -> Option<(Tenure, Tenure, f64)> {
     let pairs = all.iter().zip(all.iter().skip(1));
     // A hand-over that was a release is no partition.
     let mut pairs = pairs.filter(|(old, next)| {
-        old.fingerprint != next.fingerprint && old.evidence.as_deref() != Some("released")
+        !old.is_same_worker(next)
+            && old.fingerprint != next.fingerprint
+            && old.evidence.as_deref() != Some("released")
     });
     let found = pairs.find(|(old, next)| {
         old.evidence.as_deref().is_some_and(|e| e != "unknown")
@@ -111,6 +113,9 @@ fn expect_after(judgement: &mut Judgement, history: &History, old: &Tenure, next
     };
     judgement.expect(AFTER, verdict, Some(next.seen), text);
 }
+
+/// Gaps between beats from which on it is known what is usual.
+const GAPS: usize = 4;
 
 /// When the old holder was seen to be back: by its heart, which stood still when its lease ended and for longer than it usually does,
 /// or by the user's word.
@@ -148,7 +153,8 @@ fn usual_gap(history: &History, old: &Tenure, worker: &str) -> Option<f64> {
     let mut gaps: Vec<f64> =
         ages.clone().zip(ages.skip(1)).map(|(earlier, later)| earlier - later).collect();
     gaps.sort_by(f64::total_cmp);
-    gaps.get(gaps.len() / 2).copied()
+    // Of a few a single stall would be the usual one.
+    gaps.get(gaps.len() / 2).copied().filter(|_| gaps.len() >= GAPS)
 }
 
 fn expect_keeps(
