@@ -64,6 +64,7 @@ mod role;
 mod scan;
 mod sentinel;
 mod session;
+mod share;
 mod silence;
 mod slot;
 mod slots;

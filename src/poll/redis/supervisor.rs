@@ -26,6 +26,7 @@ use super::keys::Keys;
 use super::links::Links;
 use super::member::{Node, Rank};
 use super::messages::{Report, Seen};
+use super::share::Share;
 use super::task::NodeTask;
 use crate::clock;
 use crate::config::{RedisAddr, Store, Topology};
@@ -83,7 +84,8 @@ impl Supervisor {
         links: watch::Sender<Links>,
         retries: Arc<AtomicU64>,
     ) -> Self {
-        let (keys, told) = Keys::new(id, &store.locks, settings.keeps());
+        let share = Share::new(store.name.clone(), settings.shard);
+        let (keys, told) = Keys::new(id, share, &store.locks, settings.keeps());
         let patterns = keys.patterns();
         let context = Context::new((store, id), settings, out, reports, patterns);
         Self {

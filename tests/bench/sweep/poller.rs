@@ -50,6 +50,7 @@ impl Poller {
             poll_interval: interval,
             sweep_interval: interval,
             retain: Duration::from_secs(3600),
+            shard: Default::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let told = out.clone();

@@ -52,6 +52,10 @@ fn a_pause() {
         "something else renews",
     );
     comes_to(&paused, "pause", Proof::NotJudged, "another worker to acquire");
+    // Whoever just acquired was not looked at yet; that is no reason to give up.
+    let fresh = held().delete(9.9).set(9.95, "b", "t2").is(0.0, "b", "unknown");
+    let fresh = fresh.is(11.0, "b", "alive").renew(10.5, 15.0, 1.0).is(15.1, "b", "stopped");
+    comes_to(&fresh.set(19.4, "a", "t3"), "pause", Proof::Proven, "b is stopped");
     comes_to(
         &held().is(0.0, "a", "unknown"),
         "pause",
