@@ -32,7 +32,7 @@ const THREADS: usize = 40;
 const STALL_POLL: Duration = Duration::from_millis(500);
 /// Samples before it is measured, and while it is.
 fn ticks() -> (u32, u32) {
-    if long() { (10, 40) } else { (5, 15) }
+    if long() { (10, 40) } else { (4, 12) }
 }
 
 /// A share of a core; the long form's is that of the documents.

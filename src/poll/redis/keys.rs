@@ -144,15 +144,6 @@ impl Keys {
         (keys, told)
     }
 
-    /// Patterns for SCAN.
-    pub fn patterns(&self) -> Vec<Vec<u8>> {
-        let pattern = |e: &LockConfig| match &e.keys {
-            LockKeys::Matching { pattern, .. } => Some(pattern.clone()),
-            LockKeys::One { .. } | LockKeys::Several { .. } => None,
-        };
-        self.entries.iter().filter_map(pattern).collect()
-    }
-
     /// A key that SCAN saw; watched from now on if it is new, is a lock of some entry and fits.
     pub fn offer(&mut self, key: &[u8]) -> Option<Observation> {
         // What a library keeps beside a lock is no lock, and is not missed; who names its key wants it all the same.
@@ -247,11 +238,6 @@ impl Keys {
         told
     }
 
-    /// All that is watched now.
-    pub fn list(&self) -> KeyList {
-        Arc::new(self.watched.values().cloned().collect())
-    }
-
     /// All keys of one lock; the first is told as all of them.
     fn watch_all(&mut self, entry: usize, keys: &[Vec<u8>], name: &Arc<str>) -> Vec<Observation> {
         let first = KeyId(self.next);
@@ -315,5 +301,6 @@ impl Keys {
 }
 
 mod leaving;
+mod listing;
 #[cfg(test)]
 mod tests;

@@ -13,9 +13,8 @@ use super::conn::Conn;
 use super::context::Settings;
 use super::failure::Failure;
 use super::groups::Groups;
-use super::keys::KeyList;
 use super::refused::Refusals;
-use super::slot::{Outcome, Slot, Stamp};
+use super::slot::{Outcome, Stamp};
 use super::slots::Slots;
 use crate::observe::lock::Unreadable;
 use crate::observe::node::Flushes;
@@ -31,6 +30,8 @@ pub struct Sweeper {
     pub(super) size: BatchSize,
     /// Full transactions since the server was last asked what they took.
     pub(super) transactions: u64,
+    /// The newest key that was ever in the list.
+    pub(super) newest: Option<KeyId>,
     /// Keys whose type has to be asked for.
     pub(super) untyped: VecDeque<u32>,
     /// Room for the keys of batches that are under way.
@@ -70,6 +71,7 @@ impl Sweeper {
             groups: Groups::new(dialect, batch::BATCH),
             size: BatchSize::default(),
             transactions: 0,
+            newest: None,
             untyped: VecDeque::new(),
             spare: Vec::new(),
             moves: Vec::new(),
@@ -108,31 +110,6 @@ impl Sweeper {
             slot.home = None;
             let form = slot.form.take().filter(|f| *f == Form::Denied);
             self.settle(place, form);
-        }
-    }
-
-    /// Takes over the list of watched keys.
-    pub fn sync(&mut self, list: &KeyList) {
-        let none = KeyList::default();
-        let list = if self.is_shut_out { &none } else { list };
-        for watched in list.iter() {
-            if self.slots.place(watched.id).is_none()
-                && let Some(place) = self.slots.insert(Slot::new(watched.clone()))
-            {
-                self.untyped.push_back(place);
-            }
-        }
-        if self.slots.len() > list.len() {
-            let kept = |id: &KeyId| list.binary_search_by_key(id, |w| w.id).is_ok();
-            let removed: Vec<KeyId> = self.slots.ids().filter(|id| !kept(id)).collect();
-            for id in removed {
-                if let Some((place, slot)) = self.slots.remove(id) {
-                    self.untyped.retain(|p| *p != place);
-                    if let (Some(form), Some(home)) = (slot.form, slot.home) {
-                        self.groups.remove(form, home, place);
-                    }
-                }
-            }
         }
     }
 
