@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{
     Exporter, ExporterSetup, Metrics, Partition, RedisServer, RedisSetup, Worker, WorkerSetup,
-    not_tested, repository, wait_until,
+    not_tested, wait_until,
 };
 
 const SOON: Duration = Duration::from_secs(40);
@@ -91,7 +91,7 @@ fn a_worker_that_renews_and_one_that_another_process_renews_for() {
     });
     assert_eq!(told["worker"], "orders-1", "{told}");
     assert_eq!((&told["origin"], &told["liveness"]), (&"here".into(), &"alive".into()), "{told}");
-    assert!(told["comm"].as_str().unwrap().starts_with("python"), "{told}");
+    assert_eq!(told["comm"], "dlock_drill", "{told}");
     assert_eq!(
         (&told["last_command"], &told["can_renew"]),
         (&"eval".into(), &true.into()),
@@ -182,7 +182,9 @@ fn clients_in_other_network_namespaces() {
     let server = RedisSetup::default().at(&net.here).start();
     let words = net.there.words();
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).arg("python3").arg(repository("deploy/demo/worker.py")).args([
+    command.args(&words[1..]).args([
+        env!("CARGO_BIN_EXE_dlock_drill"),
+        "worker",
         "--redis",
         &server.address().to_string(),
         "--name",

@@ -325,7 +325,7 @@ fn worker(directory: &TempDir, name: &str, port: u16) -> Group {
     let words: Vec<String> = words
         .iter()
         .map(|w| match w.as_str().expect("words") {
-            "/worker.py" => repository("deploy/demo/worker.py").display().to_string(),
+            "/worker.py" => repository("deploy/container/worker.py").display().to_string(),
             "redis:6379" => format!("127.0.0.1:{port}"),
             other => other.to_owned(),
         })

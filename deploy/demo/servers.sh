@@ -29,7 +29,7 @@ start_redis() {
 }
 
 worker() { # NAME LOCK ARGUMENTS...
-    start "$1" python3 "$here/worker.py" --redis "127.0.0.1:$primary" --name "$1" --lock "$2" --lease 6 --renew-every 2 \
+    start "$1" "$drill" worker --redis "127.0.0.1:$primary" --name "$1" --lock "$2" --lease 6 --renew-every 2 \
         --beat-every 1 "${@:3}"
 }
 

@@ -43,6 +43,8 @@ pub mod renewers;
 pub mod replica;
 pub mod resources;
 pub mod rules;
+#[cfg(feature = "sabotage")]
+mod sabotage;
 pub mod servers;
 pub mod side_effects;
 pub mod sight;

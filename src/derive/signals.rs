@@ -26,6 +26,8 @@ impl Signals {
     /// Sets a signal and tells whether it rose or fell.
     pub fn set(&mut self, signal: Signal, value: Option<bool>) -> Option<Change> {
         let i = signal as usize;
+        #[cfg(feature = "sabotage")]
+        let value = value.map(|up| up && !super::sabotage::is_off(signal));
         self.now[i] = value;
         let value = value?;
         let before = std::mem::replace(&mut self.judged[i], value);

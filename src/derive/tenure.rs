@@ -109,9 +109,9 @@ pub struct Tenure {
     pub is_own: bool,
     /// The first read that showed it.
     pub first: Seen,
-    /// End of the last read before, if there was one without a break and it did not show this owner: then the begin
-    /// was seen.
-    pub begun_after: Option<Mono>,
+    /// The last read before, on the server's clock, if there was one without a break and it did not show this owner: then
+    /// the begin was seen.
+    pub begun_after: Option<ServerTime>,
     /// The server's clock stepped between that read and the first: it may be an old lease that is ahead again.
     pub is_revived: bool,
     /// The primary's offset in that read before.

@@ -194,6 +194,8 @@ fn orders_lock() -> LockView {
         previous: Some(("orders-2".into(), Evidence::Released)),
         held_seconds: Some(93.0),
         held_since_timestamp: Some(1_789_999_907.0),
+        held_after_timestamp: Some(1_789_999_905.0),
+        read_timestamp: Some(1_790_000_000.0),
         remaining_seconds: Some(21.5),
         length_seconds: Some(30.0),
         expiry_timestamp: Some(1_790_000_021.5),
@@ -254,6 +256,7 @@ fn orders_lock() -> LockView {
             owner_fingerprint: Some("0123456789ab".into()),
         }],
         recent: Some(told::recent()),
+        past: Some(told::past()),
         transitions: vec![TransitionView {
             age_seconds: 93.0,
             what: "acquired",

@@ -30,6 +30,7 @@ mod telemetry_path;
 mod tests;
 
 pub use listen::bind;
+pub use page::lanes;
 pub use router::router;
 pub use serve::serve;
 pub use shared::{AppState, ReadyCheck, ReloadRequest};

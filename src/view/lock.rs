@@ -113,6 +113,8 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         previous: lock.previous.clone(),
         held_seconds: oldest.map(|t| now.secs_since(t.first.span.done).max(0.0)),
         held_since_timestamp: oldest.map(|t| t.first.time.as_secs_f64()),
+        held_after_timestamp: oldest.and_then(|t| Some(t.begun_after?.as_secs_f64())),
+        read_timestamp: lock.seen.map(|s| s.time.as_secs_f64()),
         remaining_seconds: first_to_end.and_then(|h| h.remaining(now)),
         remaining_by_replica: match expiry {
             Some(e) if fresh => remaining_by_replica(state, lock, e, now),
@@ -172,6 +174,7 @@ pub(super) fn lock_view(state: &State, lock: &Lock, now: Mono) -> LockView {
         missed_pointer: lock.missed_pointer(),
         slow_commands: slowlog::of_lock(lock),
         recent: lock.recent.clone(),
+        past: lock.past.clone(),
         transitions: lock
             .timeline
             .iter()
@@ -197,6 +200,8 @@ fn misshapen(view: LockView, lock: &Lock, now: Mono, poll: Duration) -> LockView
         waiters: None,
         held_seconds: None,
         held_since_timestamp: None,
+        held_after_timestamp: None,
+        read_timestamp: None,
         remaining_seconds: None,
         remaining_by_replica: Vec::new(),
         expiry_timestamp: None,

@@ -41,6 +41,7 @@ pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
 pub use crate::config::SeriesTier;
+pub use crate::derive::lock::past::{Past, PastTenure};
 pub use crate::derive::lock::recent::{Act, Mark, Recent};
 pub use crate::derive::quorum::Votes;
 pub use crate::derive::renewers::Fit;
@@ -174,6 +175,10 @@ pub struct LockView {
     pub held_seconds: Option<f64>,
     /// Its begin on the server's clock.
     pub held_since_timestamp: Option<f64>,
+    /// The last read before that, on the same clock; `None` if none without a break was seen without this owner.
+    pub held_after_timestamp: Option<f64>,
+    /// The last good read, on the same clock.
+    pub read_timestamp: Option<f64>,
     /// PTTL in seconds.
     pub remaining_seconds: Option<f64>,
     /// By replica: what is left on that node's own clock, and by how much earlier than on the primary's the lease would
@@ -243,6 +248,8 @@ pub struct LockView {
     pub slow_commands: Vec<SlowCommandView>,
     /// The last writes of its expiry, oldest first, bounded; `None` of a lock of which they are not kept.
     pub recent: Option<Recent>,
+    /// The last tenures that are over; kept as those are.
+    pub past: Option<Past>,
     /// The last transitions, oldest first, bounded.
     pub transitions: Vec<TransitionView>,
 }

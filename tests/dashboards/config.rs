@@ -63,7 +63,7 @@ stores:
 workers:
   demo:
     match: '^(orders|billing|payments)-\\d+$'
-    process: {{ command: 'worker.py .*--name {{worker}} ' }}
+    process: {{ command: 'dlock_drill worker .*--name {{worker}} ' }}
     heartbeat: {{ redis: {{ store: main, key: 'hb:{{worker}}' }}, frozen_after: 1500ms }}
   busy:
     names: [busy-1]

@@ -13,7 +13,7 @@ use crate::support::{
     RedisSetup, SteppedClock, Worker, WorkerSetup, acl_line_of_the_readme, for_a_while,
 };
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(40);
 const FOR_LONG: &str = "600000";
 /// One scrape and the poll before it.
 const SCRAPE: Duration = Duration::from_millis(1500);
@@ -188,7 +188,8 @@ impl World {
         self.cache.kill();
         self.quorum[0].cmd(&["FLUSHALL"]);
         self.silent.pause();
-        self.exporter.wait_for("dlock_renewal_after_lost_liveness dlock_store_up", SOON, |m| {
+        let what = "dlock_renewal_after_lost_liveness dlock_holder_ dlock_lease_renewals_total dlock_worker_heartbeats_total";
+        self.exporter.wait_for(what, SOON, |m| {
             m.is("dlock_renewal_after_lost_liveness", &[("lock", "orders")], 1.0)
                 && m.is("dlock_store_up", &[("store", "cache")], 0.0)
                 && m.sum("dlock_clock_up", &[]) == 1.0

@@ -74,7 +74,7 @@ fn shim() -> &'static Path {
     let (_, path) = MADE.get_or_init(|| {
         let dir = TempDir::new().expect("a temporary directory can be made");
         let path = dir.path().join("stepped_clock.so");
-        let source = repository("tests/support/stepped_clock/shim.c");
+        let source = repository("src/bin/dlock_drill/servers/clock_shim.c");
         let output = Command::new("cc")
             .args(["-shared", "-fPIC", "-O2", "-Wall", "-o"])
             .args([&path, &source])

@@ -1,4 +1,4 @@
-//! The sample worker of `deploy/demo` as a child process, or any other program that holds a lock.
+//! The sample worker of `dlock_drill` as a child process, or any other program that holds a lock.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -63,8 +63,8 @@ impl WorkerSetup {
 
     /// Starts it.
     pub fn start(self) -> Worker {
-        let mut command = Command::new("python3");
-        command.arg(repository("deploy/demo/worker.py")).args(&self.words);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dlock_drill"));
+        command.arg("worker").args(&self.words);
         Worker::command(&self.name, &mut command)
     }
 }

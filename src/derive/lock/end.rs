@@ -100,7 +100,7 @@ impl Lock {
             count,
             is_own: next.is_own,
             first: c.seen,
-            begun_after: after.map(|s| s.span.done),
+            begun_after: after.map(|s| s.time),
             is_revived: after.is_some_and(|s| s.marks.steps != c.seen.marks.steps),
             // The newest of these is this read.
             acquired_after: self.sights[1]
@@ -182,6 +182,7 @@ impl Lock {
             self.counts.ends[Evidence::Unknown as usize] += 1;
         }
         self.mark(Act::Ended, tenure.expiry, c.seen);
+        self.pass(&tenure, c.seen);
         let is_cut = tenure.write.marks.stepped_micros < c.seen.marks.stepped_micros;
         let claim = Claim::of(&tenure, lease, is_cut, &c.seen);
         if !is_broken && self.raised.is_none() {
@@ -255,6 +256,7 @@ impl Lock {
     fn settled(&mut self, end: &PendingEnd, evidence: Evidence, fx: &mut Effects) {
         self.counts.ends[evidence as usize] += 1;
         self.previous = Some((end.worker.clone(), evidence));
+        self.passed(end, evidence);
         let own_end = matches!(evidence, Evidence::Released | Evidence::Unknown);
         if end.tells_hold(evidence) {
             self.holds.learn(end.held, own_end && !end.is_broken, end.gone.span.done);

@@ -24,6 +24,7 @@ mod lost;
 mod merged;
 mod moved;
 mod named;
+pub mod past;
 mod phase;
 mod pointer;
 pub mod proof;
@@ -151,6 +152,8 @@ pub struct Lock {
     pub timeline: VecDeque<Transition>,
     /// The last writes of its expiry, where they are kept.
     pub recent: Option<recent::Recent>,
+    /// The last tenures that are over; kept where `recent` is.
+    pub past: Option<past::Past>,
     /// Its last ends.
     pub(super) lapses: lapses::Lapses,
     /// The shapes that its key had.
@@ -215,6 +218,7 @@ impl Lock {
             has_appeared: watched.has_appeared,
             timeline: VecDeque::new(),
             recent: None,
+            past: None,
             lapses: lapses::Lapses::default(),
             shapes: shape::Shapes::default(),
             beside: Beside::default(),

@@ -35,16 +35,20 @@ impl Lock {
         fx: &mut Effects,
     ) {
         let lease_before = self.lease().map(|(l, _)| l);
-        let is_written = self.servers.as_ref().map(|s| s.is_written());
+        let written = self.servers.as_ref().map(|s| (s.is_written(), s.is_shortened()));
         let Phase::Held(tenure) = &mut self.phase else { return };
-        match is_written {
-            // Some servers were written, too few for a write of the lock.
-            Some(false) if is_later(share.expiry, tenure.expiry) => {
+        match written {
+            // Some servers were written or lost their vote, too few for a write of the lock.
+            Some((is_longer, is_shorter))
+                if !is_longer
+                    && (is_later(share.expiry, tenure.expiry)
+                        || !is_shorter && is_later(tenure.expiry, share.expiry)) =>
+            {
                 (tenure.expiry, tenure.last, tenure.value) = (share.expiry, c.seen, share.value);
                 return;
             }
             // With those it counts from the last one.
-            Some(true) => tenure.expiry = tenure.write.expiry,
+            Some((true, _)) => tenure.expiry = tenure.write.expiry,
             _ => {}
         }
         let kind = classify(tenure, &share, is_broken, lease_before, c);

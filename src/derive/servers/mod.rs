@@ -36,6 +36,8 @@ pub struct Servers {
     before: usize,
     /// As many servers as are needed were written since the lock was last taken for written.
     is_written: bool,
+    /// The same of an earlier end.
+    is_shortened: bool,
     /// Since when it has too few.
     short_since: Option<Mono>,
     /// It had too few in two counts.
@@ -58,6 +60,7 @@ impl Servers {
             most: 0,
             before: 0,
             is_written: false,
+            is_shortened: false,
             short_since: None,
             is_degraded: false,
             losses: Losses::default(),
@@ -195,13 +198,17 @@ impl Servers {
             self.ended = std::mem::take(&mut self.losses);
             (self.most, self.before, self.short_since) = (0, 0, None);
             self.is_degraded = false;
-            self.places.iter_mut().for_each(|p| p.is_written = false);
+            self.places.iter_mut().for_each(Place::forget_writes);
             self.holder = holder;
         }
         let Some(holder) = &self.holder else { return };
-        self.is_written = self.places.iter().filter(|p| p.is_written).count() >= votes.needed;
-        if self.is_written {
-            self.places.iter_mut().for_each(|p| p.is_written = false);
+        let enough = |is_meant: fn(&Place) -> bool| {
+            self.places.iter().filter(|p| is_meant(p)).count() >= votes.needed
+        };
+        (self.is_written, self.is_shortened) =
+            (enough(|p| p.is_written), enough(|p| p.is_shortened));
+        if self.is_written || self.is_shortened {
+            self.places.iter_mut().for_each(Place::forget_writes);
         }
         self.most = self.most.max(votes.most);
         let has_spare = self.places.iter().any(|p| p.answers() && !p.shows(holder, whole.time));

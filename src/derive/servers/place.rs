@@ -27,6 +27,8 @@ pub struct Place {
     answers: bool,
     /// Its end was written since that of the lock was.
     pub is_written: bool,
+    /// Its end was written too, to an earlier one.
+    pub is_shortened: bool,
     refusal: Option<Unreadable>,
     heard: Option<Mono>,
 }
@@ -140,15 +142,28 @@ impl Place {
             (Expiry::At(a), Expiry::At(b)) => a.micros_since(b) > WRITE_MICROS,
             (a, b) => a != b,
         };
+        // By its own clock: a step of that moves the common end of what nobody wrote.
+        let is_earlier = |a: &Held, b: &Held| match (a.own, b.own) {
+            (Expiry::At(a), Expiry::At(b)) => b.micros_since(a) > WRITE_MICROS,
+            _ => false,
+        };
         let had = self.held().map(|had| &had.owner);
         if held.as_ref().map(|held| &held.owner) != had {
             self.since = Some(seen.span.done);
         }
         let (before, last) = self.last.replace((held, seen))?;
         if let (Some(now), Some(before)) = (self.held(), &before) {
-            self.is_written |= now.owner == before.owner && is_later(now, before);
+            let is_same = now.owner == before.owner;
+            let (later, earlier) = (is_later(now, before), is_earlier(now, before));
+            self.is_written |= is_same && later;
+            self.is_shortened |= is_same && earlier;
         }
         Some((before?, last))
+    }
+
+    /// What was written there is taken into account.
+    pub fn forget_writes(&mut self) {
+        (self.is_written, self.is_shortened) = (false, false);
     }
 
     /// Whether it could be read when they were put together last.

@@ -30,6 +30,12 @@ impl Servers {
         self.is_written
     }
 
+    /// Whether it shows that the lock's end was set to an earlier one. An end is also earlier once the server that had the
+    /// latest one lost its vote, which is nobody's deed.
+    pub fn is_shortened(&self) -> bool {
+        self.is_shortened
+    }
+
     /// Votes that the holder has fewer than in the count before.
     fn fewer(&mut self) -> Option<Votes> {
         let votes = self.votes.filter(|_| self.holder.is_some())?;

@@ -285,6 +285,41 @@ fn a_lock_that_erodes_is_degraded_then_lost_and_contested_once_another_has_it() 
     assert_eq!(lost, 2, "while it was held");
 }
 
+/// An acquire that takes its time gives each server an end of its own, and without the last one the lock ends earlier.
+#[test]
+fn a_vote_that_is_lost_ends_the_lock_earlier_and_is_not_let_go_of() {
+    let mut world = World::new(5);
+    world.polls(2);
+    for (i, lasts) in ALL.into_iter().zip([120_000, 120_300, 120_600, 120_900, 121_200]) {
+        world.set(&[i], "a:1", lasts);
+    }
+    world.polls(3);
+    for i in [4, 2, 3] {
+        world.restart(i);
+        world.polls(2);
+    }
+    world.set(&[2, 3, 4], "b:1", 30_000);
+    let lock = world.polls(2);
+    assert_eq!((holder(&lock).as_deref(), proofs(&lock)), (Some("b"), 1));
+    assert!(lock.transitions.iter().all(|t| t.what != "shortened"));
+    assert_eq!(lock.counts.renewals, 0);
+}
+
+/// One that sets an earlier end on enough servers has let go, whoever gets the lock then.
+#[test]
+fn an_owner_that_shortens_its_lease_on_most_servers_has_let_go() {
+    for (shortened, is_let_go) in [(&ALL[..2], false), (&ALL[..3], true)] {
+        let mut world = World::new(5);
+        world.polls(2);
+        world.set(&ALL, "a:1", 120_000);
+        world.polls(3);
+        world.set(shortened, "a:1", 60_000);
+        let lock = world.polls(2);
+        let told = lock.transitions.iter().any(|t| t.what == "shortened");
+        assert_eq!(told, is_let_go, "{shortened:?}");
+    }
+}
+
 #[test]
 fn a_flush_of_one_database_takes_votes_only_where_there_is_no_other() {
     for (has_others, lost) in [(false, 1), (true, 0)] {

@@ -2,8 +2,9 @@
 
 use super::sim::{Sim, rules};
 use crate::config::LockRules;
-use crate::derive::Signal;
+use crate::derive::lock::past::TENURES;
 use crate::derive::lock::recent::{Act, MARKS, Mark};
+use crate::derive::{Evidence, Signal};
 
 fn marks(s: &Sim) -> Vec<Mark> {
     s.lock().recent.iter().flat_map(|r| r.iter().copied()).collect()
@@ -66,4 +67,33 @@ fn a_workers_beats_are_kept_and_bounded() {
     let beats = &view.workers[0].beats;
     assert_eq!(beats.len(), MARKS);
     assert!(beats.iter().is_sorted() && view.taken.secs_since(*beats.back().unwrap()) < 4.0);
+}
+
+#[test]
+fn tenures_are_kept_with_the_reads_that_bound_them() {
+    let mut s = Sim::new(1_000, None, LockRules { by_key: true, ..rules() });
+    s.advance(3_300);
+    s.acquire("w:1", 5_000);
+    s.advance(12_000);
+    s.acquire("w:2", 30_000);
+    s.advance(4_000);
+    s.release("w:2");
+    s.advance(4_000);
+    let past = s.lock().past.unwrap();
+    let [first, second] = [&past[0], &past[1]];
+    assert_eq!(first.evidence, Some(Evidence::Lapsed));
+    assert_eq!(second.evidence, Some(Evidence::Released));
+    for tenure in [first, second] {
+        assert!(tenure.after.unwrap() < tenure.first && tenure.last < tenure.gone, "{tenure:?}");
+        assert_eq!(tenure.worker.as_deref(), Some("w"));
+    }
+    assert!(first.gone <= second.after.unwrap(), "it was seen free in between");
+    assert_ne!(first.fingerprint, second.fingerprint);
+    for n in 0..TENURES + 3 {
+        s.acquire(&format!("w:{}", n + 3), 30_000);
+        s.advance(3_000);
+        s.release(&format!("w:{}", n + 3));
+        s.advance(3_000);
+    }
+    assert_eq!(s.lock().past.unwrap().len(), TENURES);
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::observe::Mono;
 use crate::observe::node::FailReason;
-use crate::view::{Act, EffectsView, FencingView, ListView, Mark, Recent, ToldView};
+use crate::observe::{Expiry, Mono, ServerTime};
+use crate::view::{
+    Act, EffectsView, Evidence, FencingView, ListView, Mark, Past, PastTenure, Recent, ToldView,
+};
 
 /// Of `orders`, of which something was told lately.
 pub fn of_orders() -> ToldView {
@@ -67,4 +69,24 @@ pub fn recent() -> Recent {
     let renewals = (1..9).map(|n| mark(911.5 + 10.0 * f64::from(n), Act::Renewed, Some(30.0)));
     let all = before.into_iter().chain([mark(907.0, Act::Held, Some(30.0))]);
     std::sync::Arc::new(all.chain(renewals).collect())
+}
+
+/// Of another one, which let it go before.
+pub fn past() -> Past {
+    let at = |s: f64| ServerTime((s * 1e6) as i64);
+    std::sync::Arc::new(
+        [PastTenure {
+            worker: Some("orders-2".into()),
+            fingerprint: Some("ba9876543210".into()),
+            after: Some(at(1_789_999_878.0)),
+            first: at(1_789_999_880.0),
+            last: at(1_789_999_903.0),
+            gone: at(1_789_999_905.0),
+            expiry: Expiry::At(at(1_789_999_910.0)),
+            overrun: None,
+            evidence: Some(Evidence::Released),
+            gone_at: Mono::from_secs_f64(905.0),
+        }]
+        .into(),
+    )
 }

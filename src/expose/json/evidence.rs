@@ -105,7 +105,7 @@ pub fn evidence<'a>(
             None => advice::first_steps(store, lock),
         },
         connected: describe_connected(lock),
-        recent: describe_recent(view, lock),
+        recent: describe_recent(view, store, lock),
         servers: describe_servers(store),
         server_clocks: nodes_of(store),
         clocks: view.clocks.iter().map(Clock::of).collect(),

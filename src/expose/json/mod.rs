@@ -119,7 +119,7 @@ pub fn one<'a>(view: &'a View, store: &str, lock: &str) -> Option<OneLock<'a>> {
         generation: view.generation,
         taken: view.taken_wall,
         connected: describe_connected(lock),
-        recent: describe_recent(view, lock),
+        recent: describe_recent(view, store, lock),
         lock: describe(store, lock, &Roster::of(view)),
         first_steps: advice::first_steps(store, lock),
     })

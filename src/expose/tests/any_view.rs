@@ -99,6 +99,8 @@ fn lock() -> impl Strategy<Value = LockView> {
             previous,
             held_seconds: n[0],
             held_since_timestamp: n[1],
+            held_after_timestamp: n[0],
+            read_timestamp: n[2],
             remaining_seconds: n[2],
             length_seconds: n[3],
             expiry_timestamp: n[4],
@@ -137,6 +139,7 @@ fn lock() -> impl Strategy<Value = LockView> {
             missed_pointer: None,
             slow_commands: Vec::new(),
             recent: n[0].is_some().then(|| recent(&n)),
+            past: None,
             transitions: Vec::new(),
         }
     })

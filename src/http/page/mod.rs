@@ -40,6 +40,7 @@ use axum::http::header::{
 use axum::response::{IntoResponse, Response};
 
 use self::ask::{Ask, REFRESH_SECONDS};
+pub use self::lock::lanes;
 use super::body::counted;
 use super::part::Part;
 use super::shared::{Shared, busy};

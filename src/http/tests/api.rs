@@ -98,7 +98,10 @@ async fn the_examples_of_the_api_documents_are_what_is_answered() {
 
 #[tokio::test]
 async fn the_example_of_who_is_connected_is_what_is_answered() {
-    let server = Setup::example().start().await;
+    let mut setup = Setup::example();
+    // On several servers each tenure has several clocks.
+    lock_named(&mut setup.view, "orders").ballots.clear();
+    let server = setup.start().await;
     let answer = server.ask(&get("/api/v1/locks/main/orders")).await.json();
     let documented = documented("Who is connected");
     assert_eq!(
@@ -108,6 +111,15 @@ async fn the_example_of_who_is_connected_is_what_is_answered() {
     assert_eq!(answer["recent"]["writes"][1]["left_seconds"], serde_json::Value::Null, "ended");
     assert_eq!(answer["recent"]["writes"].as_array().unwrap().len(), 11);
     assert_eq!(answer["recent"]["beats"][0]["worker"], "orders-1");
+    let tenures = answer["recent"]["tenures"].as_array().unwrap();
+    assert_eq!(tenures.len(), 2);
+    assert_eq!(tenures[0]["evidence"], "released");
+    assert_eq!(tenures[0]["expiry_timestamp"], 1_789_999_910.0);
+    // Neither is an end of the present one known, nor that it had none.
+    assert_eq!(tenures[1]["fingerprint"], answer["lock"]["holders"][0]["fingerprint"]);
+    for unknown in ["gone_timestamp", "evidence", "overrun_seconds"] {
+        assert_eq!(tenures[1][unknown], serde_json::Value::Null, "{unknown}");
+    }
     assert_eq!(answer["recent"]["beats"][0]["ages_seconds"].as_array().unwrap().len(), 40);
     for part in ["clients_beyond", "clients_age_seconds", "renewer"] {
         assert_eq!(answer[part], documented[part], "{part}");

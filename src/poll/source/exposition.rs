@@ -33,10 +33,11 @@ fn sample<'a>(selector: &MetricSelector, line: &'a [u8]) -> Option<&'a str> {
     rest.split_ascii_whitespace().next().filter(|_| fits)
 }
 
-type Series<'a> = (&'a str, Vec<(String, String)>, &'a str);
+/// A name, its labels, and what follows them.
+pub type Series<'a> = (&'a str, Vec<(String, String)>, &'a str);
 
 /// `name{label="value",...} rest` in its three parts.
-fn series(text: &str) -> Option<Series<'_>> {
+pub fn series(text: &str) -> Option<Series<'_>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
     let (name, mut rest) = text.split_at_checked(end)?;

@@ -17,7 +17,7 @@ import time
 import urllib.request
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-sys.path.insert(0, os.path.join(ROOT, "deploy", "demo"))
+sys.path.insert(0, os.path.join(ROOT, "deploy", "container"))
 sys.dont_write_bytecode = True
 
 from worker import Redis, Unavailable  # noqa: E402
@@ -96,7 +96,7 @@ def start(*words, log, group=None):
 def worker(name, lease=30.0):
     lock = name.split("-")[0]
     words = ["--redis", "127.0.0.1:7000", "--name", name, "--lock", f"lock:{lock}", "--renew-every", "0.5"]
-    script = os.path.join(ROOT, "deploy", "demo", "worker.py")
+    script = os.path.join(ROOT, "deploy", "container", "worker.py")
     return start("python3", script, *words, "--lease", str(lease), log=f"{OUT}/{name}.log", group=lock)
 
 

@@ -5,7 +5,7 @@ mod blind;
 mod clients;
 mod contention;
 mod happened;
-mod lanes;
+pub mod lanes;
 mod picture;
 mod release;
 mod signals;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A sample worker: takes a lock in Redis, renews it, beats, releases it. Python's standard library only.
 
-It does what a careful service does with a lock in Redis, so that the demo and the tests watch something real:
+It does what a careful service does with a lock in Redis, so that the compose file's exporter watches something real:
 
   take      SET key token NX PX lease
   renew     compare the token and PEXPIRE, in one script; by itself, or by a separate process (--renewer separate) that
@@ -10,7 +10,7 @@ It does what a careful service does with a lock in Redis, so that the demo and t
   release   compare the token and DEL, in one script
 
 SIGTERM and SIGINT release the lock and end it. The token is a credential: it is never printed.
-It must not grow into a lock library; use a kept one in a service of your own.
+`dlock_drill worker` does the same and more, without Python. It must not grow into a lock library; use a kept one in a service of your own.
 """
 
 import argparse

@@ -1,0 +1,222 @@
+//! `dlock_drill rehearse`: makes the world, runs the scenarios on it, some at a time, tells what was found, and cleans up in any case.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dlock_exporter::clock::wall_secs;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::cli::Rehearse;
+use crate::exporter::Access;
+use crate::failure::Failure;
+use crate::film::Film;
+use crate::fragment;
+use crate::lockserver::Address;
+use crate::observed::Observed;
+use crate::outcome::Outcome;
+use crate::private::{PrivateExporter, PrivateServer};
+use crate::report::{self, Report};
+use crate::resource::Resource;
+use crate::scenario;
+use crate::stage::Stage;
+use crate::stop::Stop;
+use crate::textfile;
+use crate::world::{Run, World};
+
+/// Whether all scenarios passed.
+pub async fn run(options: Rehearse) -> Result<bool, Failure> {
+    let chosen = scenario::chosen(&options.scenarios)?;
+    if options.list {
+        for one in chosen {
+            tell(&format!("{:20} {}", one.name(), one.about()));
+        }
+        return Ok(true);
+    }
+    let mut stop = Stop::new()?;
+    let scratch = tempfile::Builder::new().prefix("dlock_drill").tempdir();
+    let scratch = scratch.map_err(|e| Failure::new(format!("no temporary directory: {e}")))?;
+    let own_server = match &options.start_redis {
+        Some(program) => Some(PrivateServer::start(program, scratch.path()).await?),
+        None => None,
+    };
+    let server = match (&own_server, &options.redis) {
+        (Some(own), _) => own.address.clone(),
+        (None, Some(_)) if !options.write => return Err(refusal()),
+        (None, Some(given)) => given.clone(),
+        (None, None) => return Err(Failure::new("give --redis ADDRESS or --start-redis")),
+    };
+    let seed = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
+    tell(&format!("seed {seed}: --seed {seed} repeats the same timing"));
+    let (mut outcomes, mut reports, mut url) = (Vec::new(), Vec::new(), String::new());
+    for number in 1..=options.with.repeat {
+        let runs = scenario::round(&chosen, number);
+        // An exporter of the drill's own is a new one for each round, so that none has more locks than one round.
+        let (world, _own_exporter) =
+            world(&options, &runs, server.clone(), scratch.path().into()).await?;
+        let world = Arc::new(world);
+        world.check_empty(&runs)?;
+        let played = tokio::select! {
+            played = play(&world, &runs, seed, &options) => played.ok_or("a scenario broke off"),
+            () = stop.wait() => Err("stopped"),
+        };
+        world.clean(&runs)?;
+        let played =
+            played.map_err(|why| Failure::new(format!("{why}; what it had written is removed")))?;
+        for (outcome, report) in played {
+            outcomes.push(outcome);
+            reports.push(report);
+        }
+        world.exporter.url().clone_into(&mut url);
+    }
+    if let Some(file) = &options.svg {
+        for report in &reports {
+            let file = if reports.len() == 1 { file.clone() } else { beside(file, report) };
+            write(&file, report::svg::render(report).as_bytes())?;
+        }
+    }
+    if let Some(file) = &options.json {
+        let bytes = report::json::render(&reports, &url, wall_secs());
+        write(file, &bytes.map_err(|e| Failure::new(e.to_string()))?)?;
+    }
+    if let Some(file) = &options.textfile {
+        let before = std::fs::read_to_string(file).unwrap_or_default();
+        write(file, textfile::render(&before, &outcomes).as_bytes())?;
+    }
+    let passed = outcomes.iter().filter(|o| o.has_passed()).count();
+    let failed = outcomes.iter().filter(|o| o.has_failed()).count();
+    tell(&format!(
+        "{passed} passed, {failed} failed, {} not run",
+        outcomes.len() - passed - failed
+    ));
+    Ok(failed == 0 && passed > 0)
+}
+
+fn refusal() -> Failure {
+    Failure::new(
+        "a rehearsal takes locks and writes heartbeats and counters on the server that --redis names, under dlock_drill: only and \
+         until it ends; say --write to agree, or let it start a server of its own with --start-redis",
+    )
+}
+
+async fn world(
+    options: &Rehearse,
+    runs: &[Run],
+    server: Address,
+    scratch: PathBuf,
+) -> Result<(World, Option<PrivateExporter>), Failure> {
+    let is_own = options.start_exporter.is_some();
+    let listen = if is_own { ([127, 0, 0, 1], 0).into() } else { options.with.resource };
+    let resource = Resource::start(listen, true).await?;
+    let dir = if is_own { scratch.clone() } else { options.with.dir.clone() };
+    std::fs::create_dir_all(&dir).map_err(|e| {
+        Failure::new(format!(
+            "{}: {e}; choose with --dir where pid files may be written",
+            dir.display()
+        ))
+    })?;
+    let store = &options.with.store;
+    let own = match &options.start_exporter {
+        Some(program) => {
+            let watched = match fragment::locks(runs, resource.address()) {
+                // Every scenario has servers of its own.
+                locks if locks.is_empty() => " []\n".to_owned(),
+                locks => format!("\n{locks}{}", fragment::workers(store, &dir)),
+            };
+            let yaml = format!(
+                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n    clients: on\n    locks:{watched}",
+                options.poll,
+                server.url(),
+            );
+            let mut own = PrivateExporter::start(program, &yaml, &scratch)?;
+            own.ready().await?;
+            Some(own)
+        }
+        None => None,
+    };
+    let url = match (&own, &options.exporter) {
+        (Some(own), _) => own.url.clone(),
+        (None, Some(url)) => url.clone(),
+        (None, None) => return Err(Failure::new("give --exporter URL or --start-exporter")),
+    };
+    let exporter = Observed::begin(&url, Access::default(), Duration::from_secs(15)).await?;
+    let world = World {
+        server,
+        store: store.clone(),
+        resource,
+        dir,
+        poll: exporter.poll(),
+        exporter,
+        slack: Duration::try_from_secs_f64(options.slack)
+            .map_err(|e| Failure::new(format!("--slack: {e}")))?,
+        exporter_program: options.start_exporter.clone(),
+        server_program: options.start_redis.as_ref().unwrap_or(&options.redis_server).clone(),
+    };
+    let shared: Vec<Run> = runs.iter().filter(|r| r.scenario.is_shared()).copied().collect();
+    world.check_watched(&shared).await?;
+    Ok((world, own))
+}
+
+/// All runs, so many at a time; each is told when it ends. `None` if one of them panicked.
+async fn play(
+    world: &Arc<World>,
+    runs: &[Run],
+    seed: u64,
+    options: &Rehearse,
+) -> Option<Vec<(Outcome, Report)>> {
+    let places = Arc::new(Semaphore::new(options.jobs.into()));
+    let is_drawn = options.svg.is_some();
+    let mut playing = JoinSet::new();
+    for run in runs.iter().copied() {
+        let (world, places) = (Arc::clone(world), Arc::clone(&places));
+        playing.spawn(async move {
+            let _place = places.acquire_owned().await;
+            let film = (is_drawn && run.scenario.is_shared())
+                .then(|| Film::begin(world.exporter.url(), &world.store, &run.lock()));
+            let mut stage = Stage::new(world, run, seed);
+            let outcome = match run.scenario.run(&mut stage).await {
+                Ok(()) => stage.into_outcome(),
+                Err(ended) => stage.into_outcome_of(ended),
+            };
+            (outcome, film.and_then(Film::develop))
+        });
+    }
+    let mut ended = Vec::new();
+    while let Some(played) = playing.join_next().await {
+        let (outcome, film) = played.ok()?;
+        let about = scenario::about(&outcome.scenario);
+        let mut report = Report::of_scenario(&outcome, about);
+        if let Some(film) = film {
+            // What the drill did and found belongs beside what the exporter told.
+            let events = std::mem::take(&mut report.picture.happened);
+            report.picture = film;
+            report.picture.happened.extend(events);
+            report.picture.happened.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        tell(&report::text::render(&report, report::text::width()));
+        ended.push((outcome, report));
+    }
+    Some(ended)
+}
+
+/// To the person at the terminal.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// `drill.svg` with the run's name: `drill-kill-1.svg`.
+fn beside(file: &Path, report: &Report) -> PathBuf {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let run = report.run.unwrap_or_default();
+    file.with_file_name(format!("{stem}-{}-{run}.svg", report.name))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let told = |e| Failure::new(format!("{} cannot be written: {e}", path.display()));
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    std::fs::write(&new, bytes).map_err(told)?;
+    std::fs::rename(&new, path).map_err(told)
+}
