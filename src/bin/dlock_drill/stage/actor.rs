@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -13,9 +12,9 @@ use crate::keys;
 use crate::lockserver::PASSWORD;
 
 /// Nothing on a stage lasts longer; a renewer that lost its drill ends then.
-const AT_MOST: &str = "600";
-/// Longest wait for a worker that is well.
-const HEALTHY: Duration = Duration::from_secs(60);
+const AT_MOST: f64 = 600.0;
+/// The same in polls of the exporter, which leases here are measured by.
+const POLLS_AT_MOST: f64 = 120.0;
 
 /// A worker that is to be started.
 pub struct Part {
@@ -134,7 +133,10 @@ impl Stage {
             .with("--fence", keys::fence_key(self.lock()))
             .with("--resource", self.world().resource.url(self.lock()))
             .with("--effect-every", beat.to_string())
-            .with("--at-most", AT_MOST)
+            .with(
+                "--at-most",
+                (self.world().poll.as_secs_f64() * POLLS_AT_MOST).max(AT_MOST).to_string(),
+            )
             .with("--pid-file", self.pid_file(&name).display().to_string())
     }
 
@@ -171,7 +173,7 @@ impl Stage {
                 && l.is_down("contested")
                 && l.is_down("renewal_overdue")
         };
-        let Some((_, look)) = self.until(HEALTHY, is_well).await else {
+        let Some((_, look)) = self.until(self.patience(), is_well).await else {
             let (told, log) = (self.look().told(), worker.group.log_tail());
             return Err(Ended::Broken(Failure::new(format!(
                 "the exporter does not see {} hold the lock and be well; {told}; its log ends with: {log}",
