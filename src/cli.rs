@@ -50,6 +50,14 @@ pub struct Cli {
     #[arg(long = "lock.pattern", value_name = "GLOB", help_heading = "Start without a file")]
     pub lock_patterns: Vec<String>,
 
+    /// Which share of the locks to watch, counted from 0, where several exporters with the same configuration share them
+    #[arg(long = "shard", value_name = "NUMBER", help_heading = "Sharing")]
+    pub shard: Option<u32>,
+
+    /// How many exporters share the locks
+    #[arg(long = "total-shards", value_name = "NUMBER", help_heading = "Sharing")]
+    pub total_shards: Option<u32>,
+
     /// Address to serve on: `:port` (all addresses), `host:port` or `[::1]:port`; repeatable
     #[arg(
         long = "web.listen-address",
@@ -125,6 +133,8 @@ impl Cli {
             file: self.config_file.clone(),
             redis_url: self.redis_url.clone(),
             lock_patterns: self.lock_patterns.clone(),
+            shard: self.shard,
+            total_shards: self.total_shards,
             env,
         }
     }

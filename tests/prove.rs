@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
 use std::time::Duration;
 
+use dlock_exporter::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::{ExporterSetup, Group, RedisServer, free_port, long, take_share, wait_until};
-use world::{World, is_unchecked};
+use world::{World, is_unchecked, listening};
 
 /// Long enough for a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -69,28 +70,26 @@ impl Case<'_> {
         let mut command = drill(&["worker", "--redis", &redis, "--name", &name, "--lock", &key]);
         command.args(["--lease", &LEASE.to_string(), "--renew-every", "1", "--beat-every", "0.25"]);
         command.args(["--heartbeat", &beat, "--fence", &fence, "--resource", &resource]);
-        let every =
-            if more.contains(&"--effect-every") { &[][..] } else { &["--effect-every", "0.3"] };
-        command.args(["--at-most", "300", "--with-parent"]).args(every).args(more);
+        command.args(["--effect-every", "0.3", "--at-most", "300", "--with-parent"]).args(more);
         command.arg("--pid-file").arg(world.dir.path().join(format!("{name}.pid")));
         Group::start(&name, &mut command, &self.path(&format!("-{which}.log")))
     }
 
     fn proxy(&self) -> (Group, u16) {
-        let port = free_port();
-        let (listen, to) = (format!("127.0.0.1:{port}"), self.world.server.address().to_string());
-        let log = self.path("-proxy.log");
-        (
-            Group::start("proxy", &mut drill(&["proxy", "--listen", &listen, "--to", &to]), &log),
-            port,
-        )
+        let to = self.world.server.address().to_string();
+        let mut command = drill(&["proxy", "--listen", "127.0.0.1:0", "--to", &to]);
+        listening("proxy", &mut command, &self.path("-proxy.log"))
     }
 
     /// Waits until the tool says that it waits for this.
     fn asked_for(&mut self, what: &str) {
         let said = format!("waiting for {what}");
         wait_until(&format!("{}: {said}", self.name), LIMIT, || {
-            assert!(self.prove.ended().is_none(), "{} ended:\n{}", self.name, self.prove.log());
+            if self.prove.ended().is_some() {
+                let mut report = String::new();
+                let _ = self.output.read_to_string(&mut report);
+                panic!("{} ended:\n{}\n{report}", self.name, self.prove.log());
+            }
             self.prove.log().contains(&said).then_some(())
         });
     }
@@ -179,11 +178,23 @@ fn partition(case: &mut Case<'_>) {
     let more: &[&str] = if case.how == "restored" { &["--restore", "late"] } else { &[] };
     let _holder = case.worker("a", Some(port), more);
     case.asked_for("the partition: cut the holder off");
-    // Of a resource that checks nothing the last token has to stay the old one for two reads.
-    let more: &[&str] = if case.how == "unchecked" { &["--effect-every", "600"] } else { &[] };
-    let _next = case.worker("b", None, more);
+    // Long enough to know how its heart beats usually.
+    let name = format!("{}-a", case.name);
+    wait_until("the holder's heart beats", LIMIT, || {
+        let metrics = case.world.exporter.metrics();
+        metrics.value("dlock_worker_heartbeats_total", &[("worker", &name)]).filter(|n| *n >= 7.0)
+    });
+    let next = case.worker("b", None, &[]);
     proxy.signal(Signal::USR1);
-    if case.how != "unchecked" {
+    if case.how == "unchecked" {
+        // The exporter has to see the new token, and then the old one in two reads running.
+        let own = [("store", "main"), ("lock", case.name.as_str()), ("resource", "db")];
+        wait_until("the successor's token is accepted", LIMIT, || {
+            let metrics = case.world.exporter.metrics();
+            metrics.is("dlock_fencing_token_accepted", &own, 2.0).then_some(())
+        });
+        next.pause();
+    } else {
         case.asked_for("the heal: let");
         proxy.signal(Signal::USR2);
     }
@@ -221,9 +232,16 @@ fn renewal(case: &mut Case<'_>) {
     }
 }
 
-/// Waits until the tool has judged, with the workers at work.
+/// Waits until the tool has judged, with the workers at work. One that does not is asked to stop, and says how it stands.
 fn end(case: &mut Case<'_>) {
-    case.prove.wait(LIMIT);
+    let begun = clock::mono();
+    while case.prove.ended().is_none() {
+        if clock::mono().since(begun) > LIMIT {
+            case.prove.signal(Signal::TERM);
+            case.prove.wait(Duration::from_secs(30));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]

@@ -65,6 +65,7 @@ mod runbooks;
 mod sentinel;
 mod servers;
 mod several_keys;
+mod shards;
 mod silence;
 mod slowlog;
 mod split;

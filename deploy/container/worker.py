@@ -10,7 +10,8 @@ It does what a careful service does with a lock in Redis, so that the compose fi
   release   compare the token and DEL, in one script
 
 SIGTERM and SIGINT release the lock and end it. The token is a credential: it is never printed.
-`dlock_drill worker` does the same and more, without Python. It must not grow into a lock library; use a kept one in a service of your own.
+`dlock_drill worker` does the same and more, without Python. It must not grow into a lock library; use a kept one in a
+service of your own.
 """
 
 import argparse

@@ -163,6 +163,7 @@ impl Conductor {
             poll_interval: config.poll_interval,
             sweep_interval: config.sweep_interval,
             retain: config.retain,
+            shard: config.shard,
         };
         let handle = redis::spawn(store.clone(), id, settings, self.out.clone());
         let running = RunningStore {

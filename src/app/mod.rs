@@ -2,8 +2,9 @@
 //! target nor a large snapshot delays an answer. Starts, reloads and drains them; decides nothing about locks.
 //!
 //! [`snapshots`] owns the state and publishes what is known; [`conductor`] owns the pollers and carries wanted reads
-//! to them; [`reload`] reads the config anew; [`notices`] writes the log.
+//! to them; [`ahead`] makes what will be scraped; [`reload`] reads the config anew; [`notices`] writes the log.
 
+mod ahead;
 mod conductor;
 mod notices;
 mod parts;

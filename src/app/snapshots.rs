@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::conductor::Errand;
 use super::{notices, tokens};
@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::Evidence;
 use crate::derive::{Effects, Rules, State, Weight};
 use crate::evidence::Recorder;
-use crate::expose::{Rendered, SelfFacts};
+use crate::expose::{Asks, Rendered, SelfFacts};
 use crate::observe::{Mono, Observation};
 use crate::view::{Instant, View};
 
@@ -55,6 +55,10 @@ pub struct Published {
     pub snapshot: Arc<ArcSwap<Rendered>>,
     /// Every store has answered or failed once.
     pub is_ready: Arc<AtomicBool>,
+    /// When it is scraped.
+    pub asks: Arc<Asks>,
+    /// There is another snapshot.
+    pub anew: Arc<Notify>,
 }
 
 impl Published {
@@ -64,6 +68,8 @@ impl Published {
         Self {
             snapshot: Arc::new(ArcSwap::from_pointee(Rendered::new(Arc::new(view), own))),
             is_ready: Arc::new(AtomicBool::new(false)),
+            asks: Arc::default(),
+            anew: Arc::default(),
         }
     }
 }
@@ -239,6 +245,7 @@ impl Snapshots {
         self.recorder.record(&view, &self.own, |risen| tokens::of(&self.state, risen));
         let own = SelfFacts { evidence: self.recorder.counts(), ..self.own.clone() };
         self.published.snapshot.store(Arc::new(Rendered::new(view, own)));
+        self.published.anew.notify_one();
         let took = clock::mono().since(begun);
         self.spacing = LEAST_SPACING.max(took * SHARE).min(self.state.rules.poll_interval);
         (self.last, self.dirty) = (begun, None);

@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::ahead;
 use super::conductor::{Conductor, Errand, Paths};
 use super::reload::{Reloader, rules};
 use super::snapshots::{Published, Snapshots};
@@ -96,7 +97,10 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
         .map_err(system("threads for HTTP"))?;
     let listeners = runtime.block_on(listen(&cli.listen))?;
 
-    let own = SelfFacts::new(config.poll_interval, clock::wall_secs());
+    let own = SelfFacts {
+        shard: config.shard,
+        ..SelfFacts::new(config.poll_interval, clock::wall_secs())
+    };
     let published = Published::new(own.clone());
     let (facts_out, facts) = mpsc::channel(FACTS);
     let (errands_out, errands) = mpsc::channel(ERRANDS);
@@ -210,12 +214,14 @@ async fn serve(
         false => Err("the first poll of some store is not over".to_owned()),
     };
     let state = AppState {
-        snapshot: published.snapshot,
+        snapshot: published.snapshot.clone(),
+        asks: published.asks.clone(),
         incidents,
         ready: Arc::new(ready),
         reload,
         telemetry_path,
     };
+    let ahead = tokio::spawn(ahead::run(published));
     let (stop, stopping) = watch::channel(false);
     let server = tokio::spawn(http::serve(listeners, http::router(state), stopping, DRAIN));
     reloader.put_in_force(config).await;
@@ -228,6 +234,7 @@ async fn serve(
         }
     }
     tracing::info!("stopping: answers under way may finish");
+    ahead.abort();
     let _ = stop.send(true);
     tokio::select! {
         _ = server => {}

@@ -11,6 +11,10 @@ pub struct Input {
     pub redis_url: Option<String>,
     /// SCAN patterns of the locks for a start without a file.
     pub lock_patterns: Vec<String>,
+    /// Which share of the locks is watched, counted from 0.
+    pub shard: Option<u32>,
+    /// How many shares there are.
+    pub total_shards: Option<u32>,
     /// The environment: `DLOCK__STORES__MAIN__LOCKS__0__LEASE` overrides `stores.main.locks[0].lease`.
     pub env: Vec<(String, String)>,
 }

@@ -5,7 +5,7 @@ use super::cursor::Cursor;
 use super::input::Input;
 use super::layers;
 use super::mistake::{Mistakes, Report};
-use super::model::Config;
+use super::model::{Config, Shard};
 use super::{env, misnamed, read, schema};
 
 /// Makes the configuration, or tells every mistake in it.
@@ -26,12 +26,45 @@ pub fn load(input: &Input) -> Result<Config, Mistakes> {
 }
 
 fn made(input: &Input, report: &Report) -> Option<Config> {
+    // Its mistakes are told beside those of the file.
+    let shard = shard(input, report);
     if !start(input, report) {
         return None;
     }
     let merged = layers::merge(input, report)?;
     let top = Cursor::top(&merged, &schema::TOP, report)?;
-    read::config(&top)
+    let config = read::config(&top)?;
+    Some(Config { shard: shard?, ..config })
+}
+
+/// Which of the locks are watched; all of them unless the flags say otherwise.
+fn shard(input: &Input, report: &Report) -> Option<Shard> {
+    let wrong = |flag: &str, reason: String, fix: &str| {
+        report.add(Some(flag), "", reason, Some(fix.to_owned()));
+        None
+    };
+    match (input.shard, input.total_shards) {
+        (None, None) => Some(Shard::default()),
+        (Some(_), None) => wrong(
+            "--shard",
+            "says which share, and not of how many".into(),
+            "add --total-shards, such as --total-shards 3",
+        ),
+        (None, Some(_)) => wrong(
+            "--total-shards",
+            "says how many shares there are, and not which one this is".into(),
+            "add --shard, counted from 0",
+        ),
+        (_, Some(0)) => wrong(
+            "--total-shards",
+            "there must be one share at least".into(),
+            "leave out both flags to watch all locks",
+        ),
+        (Some(index), Some(total)) => Shard::new(index, total).or_else(|| {
+            let reason = format!("{index} is not below --total-shards, which is {total}");
+            wrong("--shard", reason, "shares are counted from 0")
+        }),
+    }
 }
 
 /// Whether the flags go together; if not, there is nothing to go on with.

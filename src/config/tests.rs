@@ -39,6 +39,7 @@ fn load_flags(
         redis_url: url.map(str::to_owned),
         lock_patterns: patterns.iter().map(|p| (*p).to_owned()).collect(),
         env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        ..Input::default()
     })
 }
 
@@ -178,6 +179,29 @@ fn a_start_without_a_file_is_a_configuration_too() {
 }
 
 #[test]
+fn a_share_is_one_of_those_that_there_are() {
+    let loaded = |shard, total_shards| {
+        load(&Input {
+            redis_url: Some("redis://h".into()),
+            lock_patterns: vec!["x".into()],
+            shard,
+            total_shards,
+            ..Input::default()
+        })
+    };
+    assert_eq!(loaded(None, None).unwrap().shard, Shard::default());
+    assert_eq!(loaded(Some(2), Some(3)).unwrap().shard, Shard::new(2, 3).unwrap());
+    let said = |shard, total| text_of(loaded(shard, total));
+    assert_eq!(
+        said(Some(3), Some(3)),
+        "--shard: 3 is not below --total-shards, which is 3; shares are counted from 0"
+    );
+    assert!(said(Some(0), None).contains("add --total-shards"), "{}", said(Some(0), None));
+    assert!(said(None, Some(3)).contains("add --shard"), "{}", said(None, Some(3)));
+    assert!(said(Some(0), Some(0)).starts_with("--total-shards: there must be one"));
+}
+
+#[test]
 fn flags_that_do_not_go_together_are_told() {
     let said = |url, patterns: &[&str]| text_of(load_flags(url, patterns, &[]));
     assert_eq!(
@@ -193,7 +217,7 @@ fn flags_that_do_not_go_together_are_told() {
         file: Some("deploy/dlock.example.yml".into()),
         redis_url: Some("redis://u:hunter2@h".into()),
         lock_patterns: vec!["x".into()],
-        env: vec![],
+        ..Input::default()
     });
     let said = text_of(both);
     assert_eq!(said.lines().count(), 2, "{said}");

@@ -52,6 +52,11 @@ impl Holds {
         sorted.get((sorted.len() * 99).div_ceil(100) - 1).map(|h| f64::from(*h))
     }
 
+    /// Whether they may tell a limit.
+    pub fn tells_limit(&self) -> bool {
+        self.own >= ENOUGH
+    }
+
     /// Longer than this is too long: 4 times the 99th percentile and 2 times the longest own end of eight days. `None`
     /// before 20 own ends: where all holds are cut off, none tells how long one may last.
     pub fn limit(&self, now: Mono) -> Option<f64> {

@@ -26,6 +26,11 @@ impl LeaseHistory {
         self.lengths.push_back(largest);
     }
 
+    /// Whether nothing was learned.
+    pub fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
     fn median(&self) -> Option<i64> {
         let mut sorted: Vec<i64> = self.lengths.iter().copied().collect();
         sorted.sort_unstable();

@@ -52,6 +52,11 @@ impl Lists {
         self.by_name.insert(name, list);
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
     /// The list that must name this lock's holders: the one that the config says; else, for a format that has a registry of
     /// its own, the only one of that kind in the lock's store.
     pub fn name_for<'a>(&'a self, lock: &'a Lock) -> Option<&'a Arc<str>> {

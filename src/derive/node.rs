@@ -145,11 +145,16 @@ impl Node {
             Some(Failure { reason: failed.reason, detail: failed.detail.clone(), since });
     }
 
+    /// Whether the process that these facts are of is another one than at the last ones.
+    pub fn is_another(&self, facts: &NodeFacts) -> bool {
+        self.facts.as_ref().is_some_and(|before| differ(&before.run_id, &facts.run_id))
+    }
+
     /// Takes facts.
     pub fn learn(&mut self, facts: &NodeFacts, longest_lease: Duration) -> Changed {
         let mut changed = Changed::default();
         if let Some(before) = &self.facts {
-            changed.restarted = differ(&before.run_id, &facts.run_id);
+            changed.restarted = self.is_another(facts);
             // A promotion brings a new history of its own; only a primary that changes it meanwhile was away.
             let is_primary = |f: &NodeFacts| f.role == Role::Master;
             changed.emptied = facts.flushes.is_some() && before.flushes != facts.flushes;

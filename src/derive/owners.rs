@@ -43,6 +43,11 @@ impl OwnerIndex {
         self.names.retain(|_, (_, at)| now.since(*at) < KEPT);
     }
 
+    /// Whether it names nobody.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// The worker that this token stands for.
     pub fn name(&self, token: &Token) -> Option<&Arc<str>> {
         self.names.get(token).map(|(name, _)| name)

@@ -51,6 +51,11 @@ impl Signals {
         self.now[signal as usize]
     }
 
+    /// Whether all are down or not judged.
+    pub fn none_is_up(&self) -> bool {
+        !self.now.contains(&Some(true))
+    }
+
     /// Whether it is up.
     pub fn is_up(&self, signal: Signal) -> bool {
         self.get(signal) == Some(true)

@@ -57,6 +57,8 @@ pub struct State {
     empty: empty::Told,
     falls: falls::Falls,
     retired: Mono,
+    /// Counts the configs.
+    pub configs: u64,
 }
 
 impl State {
@@ -82,6 +84,7 @@ impl State {
             empty: empty::Told::default(),
             falls: falls::Falls::default(),
             retired: at,
+            configs: 0,
         }
     }
 
@@ -96,6 +99,7 @@ impl State {
         );
         self.workers.keep_lists(rules.live_workers.clone());
         self.rules = rules;
+        self.configs += 1;
         self.clocks.keep(|name| self.rules.clocks.iter().any(|c| *c.name == *name));
         self.polls.keep_configured(
             |name| self.rules.groups.iter().any(|g| g.name == name),

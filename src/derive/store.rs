@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::groups::Gone;
 use super::host::StallRules;
-use super::lock::{Lock, Missed};
+use super::lock::{Kept, Missed};
 use super::node::Node;
 use super::owners::OwnerIndex;
 use super::pool::Pool;
@@ -59,13 +59,13 @@ pub struct Store {
     /// Ends by evidence.
     pub lease_ends: [u64; Evidence::ALL.len()],
     /// Locks by key id.
-    pub locks: BTreeMap<KeyId, Box<Lock>>,
+    pub locks: BTreeMap<KeyId, Kept>,
     /// Further keys of locks that have several, with the first.
     pub(super) further: BTreeMap<KeyId, KeyId>,
     /// Locks of an earlier id of this store, until they are announced again.
     pub(super) parked_since: Option<Mono>,
     /// See `parked_since`, the end of the first sweep under the new id.
-    pub(super) parked: HashMap<Arc<str>, Box<Lock>>,
+    pub(super) parked: HashMap<Arc<str>, Kept>,
     /// Whom its owner index names.
     pub owners: OwnerIndex,
     pub(super) pools: HashMap<usize, Pool>,
@@ -172,7 +172,9 @@ impl Store {
     /// Takes a node's facts.
     pub fn facts(&mut self, facts: &NodeFacts, fx: &mut Effects) {
         let addr = &facts.node.addr;
-        let longest = self.longest_lease();
+        // All locks are asked for it.
+        let is_another = self.nodes.get(addr).is_some_and(|n| n.is_another(facts));
+        let longest = if is_another { self.longest_lease() } else { Duration::ZERO };
         let node = self.node(&facts.node);
         let reconnected = node.answered(facts.connection, facts.role, facts.span);
         let changed = node.learn(facts, longest);

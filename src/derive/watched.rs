@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::lock::Lock;
+use super::lock::{Kept, Lock};
 use super::spread::Spread;
 use super::store::Store;
 use super::words::Evidence;
@@ -71,7 +71,7 @@ impl Store {
                 if let Some(lock) = other {
                     self.let_go(&lock, None, workers);
                 }
-                Box::new(Lock::new(watched, self.name.clone()))
+                Kept::new(Lock::new(watched, self.name.clone()))
             }
         };
         if let Some(before) = self.locks.remove(&watched.key) {
@@ -108,7 +108,7 @@ impl Store {
             let patience = if l.rules.group.is_some() { retain.min(BRIEF) } else { retain };
             l.rules.by_key || waited >= patience
         };
-        let over: Vec<Box<Lock>> =
+        let over: Vec<Kept> =
             self.parked.extract_if(|_, l| is_over(l)).map(|(_, lock)| lock).collect();
         for lock in over {
             self.let_go(&lock, Some(at), workers);

@@ -2,9 +2,12 @@
 //! what the view does not know is left out, never printed as zero.
 
 pub mod advice;
+pub mod asks;
 pub mod catalogue;
+mod column;
 pub mod families;
 pub mod json;
+mod line;
 pub mod rendered;
 pub mod self_facts;
 pub mod sheet;
@@ -16,6 +19,7 @@ pub(crate) mod example;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use asks::Asks;
 pub use rendered::Rendered;
 pub use self_facts::{EvidenceCounts, EvidenceFailure, OwnProcess, SelfFacts};
-pub use text::{CONTENT_TYPE, render};
+pub use text::{CONTENT_TYPE, Pieces, render};

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 
 use super::json;
 use super::self_facts::{OwnProcess, SelfFacts};
-use super::text;
+use super::text::{self, Pieces};
 use crate::observe::Mono;
 use crate::view::View;
 
@@ -21,8 +21,8 @@ use crate::view::View;
 pub struct Rendered {
     view: Arc<View>,
     own: SelfFacts,
-    text: OnceLock<Bytes>,
-    gzip: OnceLock<Option<Bytes>>,
+    text: OnceLock<Pieces>,
+    gzip: OnceLock<Option<Pieces>>,
     locks_json: OnceLock<Option<Bytes>>,
 }
 
@@ -55,16 +55,24 @@ impl Rendered {
     }
 
     /// Metrics text. The exporter's own process is read when this is made.
-    pub fn text(&self) -> Bytes {
+    pub fn text(&self) -> Pieces {
         let make = || {
             let process = self.own.process.clone().or_else(OwnProcess::read);
-            text::render(&self.view, &SelfFacts { process, ..self.own.clone() }).into()
+            text::render(&self.view, &SelfFacts { process, ..self.own.clone() })
         };
         self.text.get_or_init(make).clone()
     }
 
+    /// Metrics text, compressed or not, if it has been made.
+    pub fn made(&self, compressed: bool) -> Option<Pieces> {
+        match compressed {
+            true => self.gzip.get().cloned().flatten(),
+            false => self.text.get().cloned(),
+        }
+    }
+
     /// The same, compressed; `None` if that failed.
-    pub fn gzip(&self) -> Option<Bytes> {
+    pub fn gzip(&self) -> Option<Pieces> {
         self.gzip.get_or_init(|| compress(&self.text()).ok()).clone()
     }
 
@@ -91,8 +99,10 @@ impl Rendered {
 }
 
 /// Level 1: higher levels take four to seven times as long for a few percent.
-fn compress(text: &[u8]) -> std::io::Result<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 4), Compression::new(1));
-    encoder.write_all(text)?;
-    Ok(encoder.finish()?.into())
+fn compress(text: &Pieces) -> std::io::Result<Pieces> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 16), Compression::new(1));
+    for piece in text.iter() {
+        encoder.write_all(piece)?;
+    }
+    Ok(Bytes::from(encoder.finish()?).into())
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use procfs::process::{LimitValue, Process};
 
+use crate::config::Shard;
+
 /// The exporter's own facts at one instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelfFacts {
@@ -18,6 +20,8 @@ pub struct SelfFacts {
     pub reload_success_timestamp: f64,
     /// Why the last attempt to load it failed, if it did; the earlier one is then still in use.
     pub reload_error: Option<String>,
+    /// Which of the locks it watches.
+    pub shard: Shard,
     /// What became of evidence; `None` where none is written.
     pub evidence: Option<EvidenceCounts>,
     /// Its process; `None` where `/proc/self` cannot be read.
@@ -33,6 +37,7 @@ impl SelfFacts {
             poll_interval,
             reload_success_timestamp: loaded,
             reload_error: None,
+            shard: Shard::default(),
             evidence: None,
             process: None,
         }

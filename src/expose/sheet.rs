@@ -1,23 +1,34 @@
-//! Collects samples and hands them out as metric families that the encoder cannot fail on: sorted, unique, finite, none
-//! empty. It knows no metric; what the numbers mean is up to `families`.
+//! Collects samples and hands them out as the text of metric families: sorted, unique, finite, none empty. It knows no
+//! metric; what the numbers mean is up to `families`.
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
+use bytes::Bytes;
 
-use super::catalogue::{Family, Kind, Tier};
+use super::catalogue::{self, Entry, Family, Tier};
+use super::column::Column;
+use super::line::At;
+use super::text::Pieces;
+
+/// All families by name.
+static BY_NAME: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
+    let mut all: Vec<_> = catalogue::all().collect();
+    all.sort_unstable_by_key(|entry| entry.name);
+    all
+});
 
 /// A sheet of samples by family.
-#[derive(Default)]
 pub struct Sheet {
-    families: BTreeMap<&'static str, Column>,
+    /// Each at its family's slot.
+    columns: Vec<Column>,
+    at: At,
 }
 
-struct Column {
-    kind: Kind,
-    help: &'static str,
-    samples: Vec<Metric>,
+impl Default for Sheet {
+    fn default() -> Self {
+        let columns = std::iter::repeat_with(Column::default).take(catalogue::COUNT).collect();
+        Self { columns, at: At::default() }
+    }
 }
 
 impl Sheet {
@@ -27,12 +38,9 @@ impl Sheet {
         if !value.is_finite() {
             return;
         }
-        let column = self.families.entry(family.name).or_insert_with(|| Column {
-            kind: family.kind,
-            help: family.help,
-            samples: Vec::new(),
-        });
-        column.samples.push(sample(family, values, value));
+        if let Some(column) = self.columns.get_mut(family.slot) {
+            column.add(&self.at, family, values, value);
+        }
     }
 
     /// Adds a sample if there is a value.
@@ -47,28 +55,44 @@ impl Sheet {
         }
     }
 
-    /// The families, sorted by name, samples sorted by label values. Of two samples with the same labels the first
+    /// Until [`Self::end`], most samples are of this lock.
+    pub fn begin(&mut self, store: &str, lock: &str) {
+        self.at.set(store, lock);
+    }
+
+    /// No more samples of the lock come.
+    pub fn end(&mut self) {
+        self.at.clear();
+    }
+
+    /// The families as text, sorted by name, samples sorted by label values. Of two samples with the same labels the first
     /// added stays; views are unique, so that this only guards against a mistake.
-    pub fn into_families(self) -> Vec<MetricFamily> {
-        self.families
-            .into_iter()
-            .map(|(name, mut column)| {
-                // Views are sorted, so that this is close to one pass; equal labels keep their order.
-                column.samples.sort_by(by_label_values);
-                column.samples.dedup_by(|later, first| by_label_values(later, first).is_eq());
-                let mut family = MetricFamily::default();
-                family.set_name(name.to_owned());
-                family.set_help(column.help.to_owned());
-                family.set_field_type(match column.kind {
-                    Kind::Gauge => MetricType::GAUGE,
-                    Kind::Counter => MetricType::COUNTER,
-                });
-                family.set_metric(column.samples);
-                family
-            })
-            .collect()
+    pub fn into_pieces(mut self) -> Pieces {
+        let mut pieces = Vec::new();
+        // Small ones are put together, large ones left as they are.
+        let mut small = Vec::new();
+        for entry in BY_NAME.iter() {
+            let Some(column) = self.columns.get_mut(entry.slot) else { continue };
+            let text = std::mem::take(column).into_text();
+            if text.len() < LARGE {
+                small.extend_from_slice(&text);
+            }
+            if !small.is_empty() && (small.len() >= LARGE || text.len() >= LARGE) {
+                pieces.push(Bytes::from(std::mem::take(&mut small)));
+            }
+            if text.len() >= LARGE {
+                pieces.push(Bytes::from(text));
+            }
+        }
+        if !small.is_empty() {
+            pieces.push(Bytes::from(small));
+        }
+        pieces.into()
     }
 }
+
+/// Less than this is not worth a write of its own.
+const LARGE: usize = 32 * 1024;
 
 /// A sheet seen through a tier: families that a lock or worker does not have are left out in one place.
 pub struct Tiered<'a> {
@@ -110,32 +134,4 @@ impl<'a> Tiered<'a> {
 /// 1 or 0.
 pub fn flag(on: bool) -> f64 {
     if on { 1.0 } else { 0.0 }
-}
-
-fn sample<const N: usize>(family: &Family<N>, values: [&str; N], value: f64) -> Metric {
-    let mut labels = Vec::with_capacity(N);
-    for (name, value) in family.labels.iter().zip(values) {
-        let mut label = LabelPair::default();
-        label.set_name((*name).to_owned());
-        label.set_value(value.to_owned());
-        labels.push(label);
-    }
-    let mut metric = Metric::from_label(labels);
-    match family.kind {
-        Kind::Gauge => {
-            let mut gauge = Gauge::default();
-            gauge.set_value(value);
-            metric.set_gauge(gauge);
-        }
-        Kind::Counter => {
-            let mut counter = Counter::default();
-            counter.set_value(value);
-            metric.set_counter(counter);
-        }
-    }
-    metric
-}
-
-fn by_label_values(a: &Metric, b: &Metric) -> Ordering {
-    a.get_label().iter().map(LabelPair::value).cmp(b.get_label().iter().map(LabelPair::value))
 }

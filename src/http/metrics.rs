@@ -1,5 +1,7 @@
 //! `/metrics`: the last snapshot as text.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -9,7 +11,7 @@ use super::accept;
 use super::body::counted;
 use super::shared::{Shared, busy, too_old};
 use crate::clock;
-use crate::expose;
+use crate::expose::{self, Pieces, Rendered};
 
 /// Answers a scrape. Never waits for a target; a snapshot that nobody renews is refused rather than passed off as new.
 pub async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Response {
@@ -21,15 +23,9 @@ pub async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Respon
         return (StatusCode::SERVICE_UNAVAILABLE, too_old(age.as_secs_f64())).into_response();
     }
     let gzip = accept::gzip(&headers);
-    // The first scrape of a snapshot makes its text, which takes a while for many locks.
-    let made = tokio::task::spawn_blocking(move || {
-        let compressed = if gzip { snapshot.gzip() } else { None };
-        match compressed {
-            Some(bytes) => (bytes, true),
-            None => (snapshot.text(), false),
-        }
-    });
-    let Ok((bytes, compressed)) = made.await else {
+    let asks = &shared.app.asks;
+    if gzip { &asks.gzip } else { &asks.plain }.note(clock::mono());
+    let Some((bytes, compressed)) = bytes_of(snapshot, gzip).await else {
         return (
             StatusCode::INTERNAL_SERVER_ERROR,
             "The metrics could not be made; see the log.\n",
@@ -44,4 +40,17 @@ pub async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Respon
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
+}
+
+/// What is sent, and whether it is compressed; `None` if making it panicked.
+async fn bytes_of(snapshot: Arc<Rendered>, gzip: bool) -> Option<(Pieces, bool)> {
+    if let Some(made) = snapshot.made(gzip) {
+        return Some((made, gzip));
+    }
+    // Whoever comes first makes it, which takes a while for many locks.
+    let make = move || match gzip.then(|| snapshot.gzip()).flatten() {
+        Some(bytes) => (bytes, true),
+        None => (snapshot.text(), false),
+    };
+    tokio::task::spawn_blocking(make).await.ok()
 }

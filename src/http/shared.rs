@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::TelemetryPath;
 use crate::evidence::Incidents;
-use crate::expose::Rendered;
+use crate::expose::{Asks, Rendered};
 
 /// Says whether every poller has had its first try; the text says what is missing.
 pub type ReadyCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -18,8 +18,8 @@ pub type ReadyCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 /// A wish for a reload; the answer is the real outcome, with every mistake as text.
 pub type ReloadRequest = oneshot::Sender<Result<(), String>>;
 
-/// Scrapes at a time, as in Prometheus' own exporters.
-const SCRAPES: usize = 40;
+/// Scrapes at a time. All of one snapshot share what is sent, so that more than a few cost little.
+const SCRAPES: usize = 100;
 
 /// Pages and API documents at a time; each can take much more work than a scrape.
 const PAGES: usize = 10;
@@ -32,6 +32,8 @@ const FILES: usize = 4;
 pub struct AppState {
     /// The last snapshot.
     pub snapshot: Arc<ArcSwap<Rendered>>,
+    /// When it was scraped.
+    pub asks: Arc<Asks>,
     /// What was recorded.
     pub incidents: Incidents,
     /// For `/-/ready`.

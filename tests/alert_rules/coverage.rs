@@ -14,7 +14,7 @@ use super::unit_tests::rests_on;
 use crate::support::repository;
 
 /// Families besides the signals that an alert must rest on.
-const ALERTED: [&str; 38] = [
+const ALERTED: [&str; 39] = [
     "dlock_store_up",
     "dlock_store_primaries",
     "dlock_store_sentinels_disagree",
@@ -53,6 +53,7 @@ const ALERTED: [&str; 38] = [
     "dlock_clock_up",
     "dlock_exporter_host_clock_steps_total",
     "dlock_exporter_config_last_reload_successful",
+    "dlock_exporter_shard_info",
 ];
 
 /// Families besides the signals and those above that a panel must show.

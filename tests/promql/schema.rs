@@ -30,7 +30,7 @@ pub struct Schema {
 }
 
 /// Labels whose values the user or the world makes.
-const FREE: [&str; 16] = [
+const FREE: [&str; 18] = [
     "store",
     "lock",
     "group",
@@ -47,6 +47,8 @@ const FREE: [&str; 16] = [
     "target",
     "collector",
     "mode",
+    "shard",
+    "total",
 ];
 
 impl Schema {

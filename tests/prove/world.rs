@@ -1,10 +1,14 @@
 //! What all cases of `prove` share: the lock server, the exporter that watches a lock for each, a resource that checks fencing
 //! tokens and one that does not.
 
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
 use tempfile::TempDir;
 
 use super::{CASES, LEASE, drill};
-use crate::support::{Exporter, ExporterSetup, Group, RedisServer, RedisSetup, free_port};
+use crate::support::{Exporter, ExporterSetup, Group, RedisServer, RedisSetup, wait_until};
 
 /// How a token names its worker.
 const HOLDER: &str = r"^(?P<worker>[^:]+):(?P<host>[^:]+):(?P<pid>\d+):";
@@ -24,10 +28,8 @@ impl World {
         let dir = TempDir::new().expect("a temporary directory can be made");
         let server = RedisSetup::default().grant("%R~fence:*").start();
         let resource = |name: &str, flags: &[&str]| {
-            let port = free_port();
-            let mut command = drill(&["resource", "--listen", &format!("127.0.0.1:{port}")]);
-            let log = dir.path().join(format!("{name}.log"));
-            (Group::start(name, command.args(flags), &log), port)
+            let mut command = drill(&["resource", "--listen", "127.0.0.1:0"]);
+            listening(name, command.args(flags), &dir.path().join(format!("{name}.log")))
         };
         let (checking, unchecked) =
             (resource("checking", &[]), resource("unchecked", &["--unchecked"]));
@@ -42,6 +44,17 @@ impl World {
         let exporter = ExporterSetup::file(&yaml).password().start();
         Self { dir, server, exporter, checking, unchecked }
     }
+}
+
+/// Starts a part that says where it listens; a port that is chosen before may be another's by then.
+pub fn listening(name: &str, command: &mut Command, log: &Path) -> (Group, u16) {
+    let group = Group::start(name, command, log);
+    let port = wait_until(&format!("{name} listens"), Duration::from_secs(30), || {
+        let log = group.log();
+        let (_, address) = log.lines().find_map(|l| l.split_once("listens on "))?;
+        address.rsplit_once(':')?.1.trim().parse().ok()
+    });
+    (group, port.0)
 }
 
 /// Whether a wrong system's resource checks no tokens.

@@ -26,6 +26,8 @@ impl Proxy {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(upstream) = TcpStream::connect(server) else { continue };
+                // What is small goes on its way at once.
+                let _ = (client.set_nodelay(true), upstream.set_nodelay(true));
                 let (Ok(c), Ok(u)) = (client.try_clone(), upstream.try_clone()) else { continue };
                 pass(c, u, Arc::new(AtomicU64::new(0)));
                 pass(upstream, client, Arc::clone(&shared));
@@ -41,8 +43,8 @@ impl Proxy {
 
     /// From now on what the server sends arrives that much later.
     pub fn delay(&self, length: Duration) {
-        let ms = u64::try_from(length.as_millis()).expect("delays are short");
-        self.delay.store(ms, Ordering::Relaxed);
+        let micros = u64::try_from(length.as_micros()).expect("delays are short");
+        self.delay.store(micros, Ordering::Relaxed);
     }
 }
 
@@ -52,7 +54,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Arc<AtomicU64>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 16384];
         while let Ok(n @ 1..) = from.read(&mut buffer) {
-            let at = clock::mono().plus(Duration::from_millis(delay.load(Ordering::Relaxed)));
+            let at = clock::mono().plus(Duration::from_micros(delay.load(Ordering::Relaxed)));
             if pieces.send((at, buffer[..n].to_vec())).is_err() {
                 break;
             }

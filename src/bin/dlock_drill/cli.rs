@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::exporter::Flags;
 use crate::lockserver::Address;
 use crate::{fragment, prove, proxy, resource, worker};
 
@@ -68,6 +69,9 @@ pub struct Rehearse {
     /// The exporter that watches it, such as http://127.0.0.1:10121
     #[arg(long, value_name = "URL", conflicts_with = "start_exporter")]
     pub exporter: Option<String>,
+    /// How it is asked.
+    #[command(flatten)]
+    pub access: Flags,
     /// Agree to write to that server, under dlock_drill: only
     #[arg(long)]
     pub write: bool,

@@ -7,7 +7,8 @@ use dlock_exporter::clock::mono;
 use tokio::task::AbortHandle;
 
 use crate::exporter::watch::Watch;
-use crate::exporter::{Access, Exporter, Trouble};
+use crate::exporter::{Exporter, Trouble};
+use crate::observed::Observed;
 use crate::prove::drawing;
 use crate::prove::history::History;
 use crate::report::Picture;
@@ -26,12 +27,15 @@ impl Drop for Film {
 
 impl Film {
     /// From now on.
-    pub fn begin(url: &str, store: &str, lock: &str) -> Self {
+    pub fn begin(observed: &Observed, store: &str, lock: &str) -> Self {
         let history = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&history);
-        let (url, store, lock) = (url.to_owned(), store.to_owned(), lock.to_owned());
+        let (url, access) = (observed.url().to_owned(), observed.access());
+        let (store, lock) = (store.to_owned(), lock.to_owned());
         let watching = tokio::spawn(async move {
-            let _ = watch(&url, &store, &lock, &kept).await;
+            if let Ok(exporter) = Exporter::new(&url, access) {
+                let _ = watch(&exporter, &store, &lock, &kept).await;
+            }
         });
         Self { history, watcher: watching.abort_handle() }
     }
@@ -44,14 +48,13 @@ impl Film {
 }
 
 async fn watch(
-    url: &str,
+    exporter: &Exporter,
     store: &str,
     lock: &str,
     kept: &Mutex<Option<History>>,
 ) -> Result<(), Trouble> {
     let began = mono();
-    let exporter = Exporter::new(url, Access::default())?;
-    let (mut watch, first) = Watch::begin(&exporter, store, lock).await?;
+    let (mut watch, first) = Watch::begin(exporter, store, lock).await?;
     let mut history = History::new(watch.poll().as_secs_f64());
     history.add(first.at.secs_since(began).max(0.0), first.document, &first.metrics);
     kept.lock().unwrap_or_else(PoisonError::into_inner).replace(history);

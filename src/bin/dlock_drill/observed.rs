@@ -15,6 +15,7 @@ use crate::failure::Failure;
 /// An exporter that is scraped all the time.
 pub struct Observed {
     url: String,
+    access: Access,
     poll: Duration,
     seen: watch::Receiver<Seen>,
     scraper: AbortHandle,
@@ -44,7 +45,7 @@ impl From<Trouble> for Failure {
 impl Observed {
     /// Waits until it is ready, for `limit` at most, takes the first scrape, and goes on.
     pub async fn begin(url: &str, access: Access, limit: Duration) -> Result<Self, Failure> {
-        let exporter = Exporter::new(url, access)?;
+        let exporter = Exporter::new(url, access.clone())?;
         let begun = mono();
         while let Err(trouble) = exporter.ready().await {
             if !trouble.may_pass() || mono().since(begun) > limit {
@@ -65,12 +66,17 @@ impl Observed {
                 }
             }
         });
-        Ok(Self { url: url.into(), poll, seen, scraper: scraper.abort_handle() })
+        Ok(Self { url: url.into(), access, poll, seen, scraper: scraper.abort_handle() })
     }
 
     /// Where it is.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// How it is asked.
+    pub fn access(&self) -> Access {
+        self.access.clone()
     }
 
     /// Its poll interval.

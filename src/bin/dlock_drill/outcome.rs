@@ -32,7 +32,9 @@ pub struct Expectation {
     pub what: String,
     /// Whether it held.
     pub verdict: Verdict,
-    /// After so many seconds.
+    /// When that was seen, in seconds since the beginning.
+    pub at: Option<f64>,
+    /// After so many seconds of what it is expected after.
     pub seconds: Option<f64>,
     /// The same in poll intervals of the exporter.
     pub polls: Option<f64>,

@@ -159,12 +159,14 @@ async fn world(
         }
         None => None,
     };
+    // One of the drill's own needs none of it.
+    let access = if is_own { Access::default() } else { options.access.access() };
     let url = match (&own, &options.exporter) {
         (Some(own), _) => own.url.clone(),
         (None, Some(url)) => url.clone(),
         (None, None) => return Err(Failure::new("give --exporter URL or --start-exporter")),
     };
-    let exporter = Observed::begin(&url, Access::default(), Duration::from_secs(15)).await?;
+    let exporter = Observed::begin(&url, access, Duration::from_secs(15)).await?;
     let world = World {
         server,
         store: store.clone(),
@@ -211,7 +213,7 @@ async fn play(
         playing.spawn(async move {
             let _place = places.acquire_owned().await;
             let film = (is_drawn && run.scenario.is_shared())
-                .then(|| Film::begin(world.exporter.url(), &world.store, &run.lock()));
+                .then(|| Film::begin(&world.exporter, &world.store, &run.lock()));
             let mut stage = Stage::new(world, run, seed);
             let outcome = match run.scenario.run(&mut stage).await {
                 Ok(()) => stage.into_outcome(),

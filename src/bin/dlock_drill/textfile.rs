@@ -43,6 +43,7 @@ mod tests {
         let expectation = Expectation {
             what: String::new(),
             verdict,
+            at: None,
             seconds: None,
             polls: None,
             within_seconds: None,

@@ -7,6 +7,7 @@ mod format;
 mod list;
 mod lock;
 mod sentinel;
+mod shard;
 mod source;
 mod store;
 mod worker;
@@ -24,6 +25,7 @@ pub use lock::{
     SeriesTier, TokenKind,
 };
 pub use sentinel::Sentinels;
+pub use shard::Shard;
 pub use source::{HttpPart, Place, RedisPart, Source, fill_worker};
 pub use store::{
     Clients, Events, Password, RedisAddr, RedisUrl, Slowlog, Store, TlsFiles, Topology,
@@ -57,6 +59,8 @@ pub struct Config {
     pub local_clock: Option<Arc<str>>,
     /// Where evidence is written; nowhere if absent.
     pub evidence: Option<Evidence>,
+    /// Which of the locks it watches.
+    pub shard: Shard,
 }
 
 /// A regular expression over bytes that compares by its text.

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use super::checks::{self, Wrong};
 use super::cursor::Cursor;
-use super::model::{Clock, Config, LiveList, Password, TlsFiles};
+use super::model::{Clock, Config, LiveList, Password, Shard, TlsFiles};
 use holder::Holders;
 use list_uses::ListUses;
 use lock::Around;
@@ -80,6 +80,8 @@ pub(super) fn config(top: &Cursor<'_>) -> Option<Config> {
         clocks: Arc::new(clocks),
         local_clock,
         evidence: evidence.flatten(),
+        // From flags alone.
+        shard: Shard::default(),
     };
     complete.then_some(config)
 }

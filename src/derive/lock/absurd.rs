@@ -81,14 +81,7 @@ impl Lock {
         let (usual, of) = own
             .or_else(|| c.pool.filter(|_| self.rules.pooled)?.leases.median_seconds())
             .map_or((None, 0), |(median, of)| (Some(median), of));
-        let is_far = match (configured, usual) {
-            (Some(lease), _) => left > FAR * lease,
-            (None, Some(usual)) => {
-                (left > DAY && left > FAR * usual) || (of >= ENOUGH && left > FARTHEST * usual)
-            }
-            (None, None) => left > LONGEST,
-        };
-        if is_far {
+        if is_far(left, configured, usual.map(|usual| (usual, of))) {
             let known =
                 configured.or(usual).map_or_else(String::new, |l| format!(", {l:.0} s is usual"));
             return Some(format!("{left:.0} s are left of the lease{known}"));
@@ -104,6 +97,18 @@ impl Lock {
         }
         let is_rising = tenure.is_own && tenure.growth.is_rising(configured);
         is_rising.then(|| format!("each renewal makes it longer, {left:.0} s are left"))
+    }
+}
+
+/// Whether more is left of a lease than it can be meant to have: by its configured length, or by the median of earlier ones
+/// and how many these are.
+pub(super) fn is_far(left: f64, configured: Option<f64>, usual: Option<(f64, usize)>) -> bool {
+    match (configured, usual) {
+        (Some(lease), _) => left > FAR * lease,
+        (None, Some((usual, of))) => {
+            (left > DAY && left > FAR * usual) || (of >= ENOUGH && left > FARTHEST * usual)
+        }
+        (None, None) => left > LONGEST,
     }
 }
 

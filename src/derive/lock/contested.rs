@@ -60,6 +60,14 @@ impl Contested {
         self.proofs.push_back(proof);
     }
 
+    /// Whether reads of one owner settle nothing from now on.
+    pub(super) fn is_silent(&self, now: Mono) -> bool {
+        self.lost.is_empty()
+            && self.insisting.is_empty()
+            && self.standing.is_empty()
+            && self.shown_until.is_none_or(|until| until <= now)
+    }
+
     fn show_until(&mut self, at: Mono, until: Option<Mono>) {
         let least = at.plus(LEAST_SHOWN);
         let until = until.map_or(least, |u| u.max(least));

@@ -37,18 +37,36 @@ impl Creep {
         }
     }
 
+    /// The same count again, within the window.
+    pub(super) fn goes_on(&mut self, at: Mono) {
+        if let Some((_, last, _)) = &mut self.now {
+            *last = at;
+        }
+    }
+
     fn is_up(&self) -> bool {
         matches!(self.past, [Some(a), Some(b), Some(c)] if a < b && b < c)
     }
 }
 
+/// In what time the lowest hold count is looked for.
+pub(super) fn window(lease: Duration, poll: Duration) -> Duration {
+    lease.max(poll * POLLS)
+}
+
 impl Lock {
+    /// Whether the window does not end with a read at that instant.
+    pub(super) fn creep_goes_on(&self, at: Mono, window: Duration) -> bool {
+        let begun = self.tenure().and_then(|t| Some(t.creep.now?.0));
+        begun.is_some_and(|begun| at.since(begun) < window)
+    }
+
     pub(super) fn judge_creep(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         let now = c.seen.span.done;
         let lease = self.lease().map(|(l, _)| Duration::from_micros(l.max(0).unsigned_abs()));
         let value = match (&mut self.phase, lease) {
             (Phase::Held(tenure), Some(lease)) => {
-                tenure.creep.read(tenure.count, now, lease.max(c.poll * POLLS));
+                tenure.creep.read(tenure.count, now, window(lease, c.poll));
                 Some(tenure.creep.is_up())
             }
             (Phase::Held(tenure), None) => (tenure.count <= 1).then_some(false),

@@ -53,7 +53,21 @@ impl Lock {
         let (liveness, loss) = workers.lists.verdict(self, tenure, now);
         judged.liveness = judged.liveness.min(liveness);
         judged.list = loss;
+        // What another source says does not undo a loss that is only not read again in time: it is not judged until it is.
+        if judged.losses().next().is_none() && self.has_unread_loss(tenure, workers) {
+            judged.liveness = Liveness::Unknown;
+        }
         judged
+    }
+
+    /// Its process or its heartbeat showed a loss when it was read last, whenever that was.
+    fn has_unread_loss(&self, tenure: &Tenure, workers: &Workers) -> bool {
+        let (Some(name), Some(owner)) = (tenure.worker(), &tenure.owner) else { return false };
+        let Some((worker, group, _)) = workers.with_group(name) else { return false };
+        let beat = worker.heartbeat.loss().filter(|_| group.heartbeat.is_some());
+        let process = worker.processes_of(owner.pid, group).and_then(|p| p.loss());
+        beat.and_then(|l| l.seen_again(tenure.beat_looked)).is_some()
+            || process.and_then(|l| l.seen_again(tenure.process_looked)).is_some()
     }
 
     fn judged_as_worker(&self, tenure: &Tenure, workers: &Workers, now: Mono) -> Judged {

@@ -55,18 +55,10 @@ impl Lock {
     fn judge_overdue(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         let now = c.seen.span.done;
         let threshold = self.tenure().and_then(|t| self.overdue_after(t, c.poll));
-        let lease = self.lease();
+        let lease = self.lease().filter(|_| threshold.is_some());
         let mut missed = None;
         if let (Some(threshold), Phase::Held(tenure)) = (threshold, &mut self.phase) {
-            let made = match lease {
-                // A lease that the application made shorter than the format's default looks as if it were long not renewed;
-                // where no write was seen, only the time in which none was seen counts.
-                Some((_, LeaseSource::Format)) if tenure.write.after.is_none() => {
-                    tenure.write.shown.span.done
-                }
-                lease => tenure.write.made_at(lease.map(|(l, _)| l)),
-            };
-            let written = c.clock.blind_until(made);
+            let written = written_at(tenure, lease, c);
             let due = written.plus(Duration::from_secs_f64(threshold));
             // The read must have begun after the instant: a reply may be older than its arrival.
             if tenure.overdue.is_none() && c.seen.span.sent > due {
@@ -93,6 +85,12 @@ impl Lock {
         };
         let detail = || format!("no renewal for {:.1} s", missed.unwrap_or_default());
         self.signal(Signal::RenewalOverdue, value, now, detail, fx);
+    }
+
+    /// When the renewal of a tenure is overdue, where that can be judged.
+    pub(super) fn overdue_at(&self, tenure: &Tenure, c: &ReadContext<'_>) -> Option<Mono> {
+        let threshold = self.overdue_after(tenure, c.poll)?;
+        Some(written_at(tenure, self.lease(), c).plus(Duration::from_secs_f64(threshold)))
     }
 
     /// Where the library itself takes locks without expiry, only one that is held for too long tells.
@@ -141,17 +139,27 @@ impl Lock {
         // (by a capture) is taken to have locks of one kind.
         let pool = c.pool.filter(|_| self.rules.pooled);
         let learned = self.holds.limit(now).or_else(|| pool?.holds.limit(now))?;
-        Some(learned.max(LEAST_HOLD_LIMIT).max(5.0 * c.poll.as_secs_f64()))
+        Some(Self::least_limit(learned, c.poll))
+    }
+
+    /// A learned limit for a hold, if it is not too short to be one.
+    pub(super) fn least_limit(learned: f64, poll: Duration) -> f64 {
+        learned.max(LEAST_HOLD_LIMIT).max(5.0 * poll.as_secs_f64())
+    }
+
+    /// Microseconds before the end of a lease in which reads around it are asked for.
+    pub(super) fn soon(poll: Duration) -> i64 {
+        let soon = i64::try_from(poll.as_micros()).unwrap_or(i64::MAX).saturating_mul(3) / 2;
+        soon.max(100_000)
     }
 
     /// Asks for a read just before E and one just after, so that a lapse can be told from a release.
     fn align_reads(&mut self, c: &ReadContext<'_>, fx: &mut Effects) {
         let Phase::Held(tenure) = &mut self.phase else { return };
         let Expiry::At(e) = tenure.expiry else { return };
-        let soon = i64::try_from(c.poll.as_micros()).unwrap_or(i64::MAX).saturating_mul(3) / 2;
         let remaining = e.micros_since(c.seen.time);
         let aligned = Some((e, c.seen.marks.steps));
-        if !self.is_aligned || remaining > soon.max(100_000) || tenure.aligned == aligned {
+        if !self.is_aligned || remaining > Self::soon(c.poll) || tenure.aligned == aligned {
             return;
         }
         tenure.aligned = aligned;
@@ -227,6 +235,19 @@ impl Lock {
             || worst.map(|(a, k)| format!("{a} differs: {}", k.as_str())).unwrap_or_default();
         self.signal(Signal::ReplicaDiverged, value, now, detail, fx);
     }
+}
+
+/// When a tenure's lease was last written, as far as its renewal can be missed.
+fn written_at(tenure: &Tenure, lease: Option<(i64, LeaseSource)>, c: &ReadContext<'_>) -> Mono {
+    let made = match lease {
+        // A lease that the application made shorter than the format's default looks as if it were long not renewed;
+        // where no write was seen, only the time in which none was seen counts.
+        Some((_, LeaseSource::Format)) if tenure.write.after.is_none() => {
+            tenure.write.shown.span.done
+        }
+        lease => tenure.write.made_at(lease.map(|(l, _)| l)),
+    };
+    c.clock.blind_until(made)
 }
 
 /// Whether two instants are the same but for what a look more taught of the lease.

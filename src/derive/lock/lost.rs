@@ -190,6 +190,9 @@ impl Lock {
 
     /// Those that lost it before and may still believe in it, once another owner holds it.
     pub(super) fn judge_lost(&mut self, now: Mono, fx: &mut Effects) {
+        if self.contested.lost.is_empty() {
+            return;
+        }
         let Phase::Held(tenure) = &self.phase else { return };
         let Some(owner) = &tenure.owner else { return };
         let party = Party::of(tenure);

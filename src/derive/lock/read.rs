@@ -151,7 +151,7 @@ impl Lock {
             || is_declared
     }
 
-    fn account_time(&mut self, is_broken: bool, c: &ReadContext<'_>) {
+    pub(super) fn account_time(&mut self, is_broken: bool, c: &ReadContext<'_>) {
         let Some(seen) = self.seen.filter(|_| !is_broken) else { return };
         let passed = c.seen.span.done.secs_since(seen.span.done);
         match &self.phase {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::let_go::LetGo;
 use crate::derive::sight::{Between, Held, Sight, surely_before};
-use crate::observe::{Expiry, Mono};
+use crate::observe::{Expiry, Mono, Token};
 
 /// Another node that says master, and its record with one lock.
 #[derive(Clone, Debug)]
@@ -22,6 +22,9 @@ pub struct Rival {
     since: Option<Mono>,
     /// Two owners were valid at once in two polls running, and nothing else was seen since.
     is_proven: bool,
+    /// The owners here and there that were told of, until something else is seen: what goes on after polls that were left out
+    /// is no second one.
+    told: Option<(Token, Token)>,
     /// When something was last decided.
     decided: Option<Mono>,
     /// What it showed then.
@@ -32,7 +35,15 @@ impl Rival {
     /// A node that was not compared yet.
     pub fn new(addr: Arc<str>) -> Self {
         let pending = Between::default();
-        Self { addr, pending, since: None, is_proven: false, decided: None, shows: None }
+        Self {
+            addr,
+            pending,
+            since: None,
+            is_proven: false,
+            told: None,
+            decided: None,
+            shows: None,
+        }
     }
 
     /// Takes the node's view; `primary` holds the primary's last reads, the newest first.
@@ -51,7 +62,16 @@ impl Rival {
             let is_left = [&sight, &before, primary].iter().any(|s| let_go.is_leftover(&s.held));
             self.decide(&sight, &before, primary, is_left, poll);
         }
-        !was_proven && self.is_shown(primary.span.done, poll)
+        let is_new = !was_proven && self.is_shown(primary.span.done, poll);
+        is_new && self.tell(primary)
+    }
+
+    /// Whether these two were not told of yet; they are then.
+    fn tell(&mut self, primary: &Sight) -> bool {
+        let two = token(&primary.held).cloned().zip(token(&self.shows).cloned());
+        let is_new = two.is_none() || self.told != two;
+        self.told = two;
+        is_new
     }
 
     fn decide(
@@ -70,7 +90,7 @@ impl Rival {
             && is_ahead(after)
             && token(&sight.held).is_some_and(|t| Some(t) != token(&after.held));
         if !are_two {
-            (self.since, self.is_proven) = (None, false);
+            (self.since, self.is_proven, self.told) = (None, false, None);
             return;
         }
         // With a poll left out between, nothing was running.
@@ -92,7 +112,7 @@ impl Rival {
     }
 }
 
-fn token(held: &Held) -> Option<&crate::observe::Token> {
+fn token(held: &Held) -> Option<&Token> {
     held.as_ref().and_then(|(token, _)| token.as_ref())
 }
 
@@ -125,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::observe::{ServerTime, Span, Token};
+    use crate::observe::{ServerTime, Span};
 
     const POLL: Duration = Duration::from_secs(1);
 
@@ -210,6 +230,27 @@ mod tests {
         for (name, rounds, is_proof) in cases {
             assert_eq!(shown(&rounds).contains(&true), is_proof, "{name}");
         }
+    }
+
+    /// Rounds at these seconds, in which each of two nodes has an owner. Returns how many contentions are told of.
+    fn told(rounds: &[(f64, &str, &str)]) -> usize {
+        let mut rival = Rival::new("y".into());
+        let tell = |(at, x, y): &(f64, &str, &str)| {
+            rival.look(sight(at + 0.1, Some((y, 90_000))), [&sight(*at, Some((x, 90_000)))]);
+            let after = sight(at + 0.2, Some((x, 90_000)));
+            rival.settle(&after, POLL, &LetGo::default())
+        };
+        rounds.iter().map(tell).filter(|is_told| *is_told).count()
+    }
+
+    #[test]
+    fn a_contention_that_goes_on_after_polls_that_were_left_out_is_told_once() {
+        let on = [(1.0, "a", "b"), (2.0, "a", "b")];
+        let later = |x, y| [(20.0, x, y), (21.0, x, y), (22.0, x, y)];
+        assert_eq!(told(&on), 1);
+        assert_eq!(told(&[&on[..], &later("a", "b")].concat()), 1);
+        assert_eq!(told(&[&on[..], &later("a", "c")].concat()), 2, "another owner");
+        assert_eq!(told(&[&on[..], &[(3.0, "a", "a")], &later("a", "b")].concat()), 2, "ended");
     }
 
     #[test]

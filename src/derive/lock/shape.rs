@@ -102,6 +102,18 @@ impl Shapes {
         is_other || self.strange >= READS
     }
 
+    /// Whether the next read that finds the same leaves them as they are.
+    pub(super) fn is_settled(&self, found: &Found) -> bool {
+        let is_own = match found {
+            Found::Present { value, .. } => {
+                !value.misfit && self.own == Some(Coarse::of(value.shape))
+            }
+            Found::Absent => true,
+            Found::Unreadable(_) => false,
+        };
+        is_own && self.other.is_none() && self.strange == 0
+    }
+
     fn is_other(&mut self, value: &Decoded, is_lock: bool, at: Mono) -> bool {
         let shape = Coarse::of(value.shape);
         let Some(own) = self.own else {

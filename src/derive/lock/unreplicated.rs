@@ -63,11 +63,33 @@ impl Unreplicated {
         replicated: Replicated,
         is_anew: bool,
     ) -> Option<Self> {
-        let (Some(_), Some(offset)) = (&now.held, now.offset) else { return None };
-        let at = now.span.done;
-        let known = known.filter(|k| !is_anew && offset >= k.needed);
+        now.held.as_ref()?;
+        let is_written = !before.is_some_and(|b| b.agrees(now));
+        let known = known.filter(|_| !is_anew);
+        Self::next(known, is_written, now.offset, now.span.done, replicated)
+    }
+
+    /// The same of a read that shows what the one before showed.
+    pub(super) fn again(
+        known: Option<Self>,
+        offset: Option<u64>,
+        at: Mono,
+        replicated: Replicated,
+    ) -> Option<Self> {
+        Self::next(known, false, offset, at, replicated)
+    }
+
+    fn next(
+        known: Option<Self>,
+        is_written: bool,
+        offset: Option<u64>,
+        at: Mono,
+        replicated: Replicated,
+    ) -> Option<Self> {
+        let offset = offset?;
+        let known = known.filter(|k| offset >= k.needed);
         let mut next = known.unwrap_or_else(|| Self::new(offset, at));
-        if known.is_some() && !before.is_some_and(|b| b.agrees(now)) {
+        if known.is_some() && is_written {
             next.wrote(offset, at);
         }
         if let Some(replicated) = replicated {

@@ -51,6 +51,11 @@ pub struct Renewers {
 }
 
 impl Renewers {
+    /// Whether nobody could be told when this was last asked.
+    pub fn is_forgotten(&self) -> bool {
+        self.weighed.is_empty() && self.own.is_empty()
+    }
+
     /// Nobody can be told any more.
     pub fn forget(&mut self) {
         self.weighed.clear();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::State;
 use crate::derive::connections::{Connection, Connections, Origin};
 use crate::derive::links::Link;
+use crate::derive::lock::Kept;
 use crate::derive::store::Store;
 use crate::derive::tenure::Tenure;
 use crate::derive::worker::Worker;
@@ -44,7 +45,9 @@ impl State {
         let Some(node) = store.nodes.get(&at.addr) else { return };
         let Some(Connections { span, list }) = &node.connections else { return };
         let sockets = self.sockets.at(span.done).filter(|s| !s.is_cut);
-        for lock in store.locks.values_mut().filter(|l| l.line == at.line) {
+        // A lock at which nothing goes on has no holder whose processes could be told.
+        let may_tell = |l: &Kept| l.line == at.line && !(l.is_still() && l.renewers.is_forgotten());
+        for lock in store.locks.values_mut().filter(|l| may_tell(l)) {
             let own = sockets.and_then(|s| lock.tenure().and_then(|t| own(t, &self.workers, s)));
             let last = lock.tenure().and_then(|t| Some((t.first.span.done, *t.recent.back()?)));
             match (own, last) {

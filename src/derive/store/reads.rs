@@ -3,7 +3,7 @@
 use super::Store;
 use super::settle::{marks, pool_of};
 use crate::derive::host::StallRules;
-use crate::derive::lock::ReadContext;
+use crate::derive::lock::{Learned, ReadContext};
 use crate::derive::tenure::Seen;
 use crate::derive::wanted::{Effects, Wanted};
 use crate::derive::words::Evidence;
@@ -32,9 +32,35 @@ impl Store {
             return;
         }
         let seen = Seen { span: batch.span, time: batch.time, marks };
+        let mut learned = None;
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
             let Some(lock) = self.locks.get_mut(key) else { continue };
+            let entry = pool_of(&lock.rules);
+            let pool = self.pools.get(&entry);
+            let owners = &self.owners;
+            let addr = &batch.node.addr;
+            if lock.is_still() && lock.line == batch.node.line {
+                let learned = match learned {
+                    Some((of, learned)) if of == entry => learned,
+                    _ => learned.insert((entry, Learned::of(pool, seen.span.done))).1,
+                };
+                let (poll, clock, offset) = (stalls.poll, &node.clock, batch.offset);
+                let c = ReadContext {
+                    seen,
+                    addr,
+                    offset,
+                    replicated,
+                    clock,
+                    poll,
+                    pool,
+                    stalls,
+                    owners,
+                };
+                if lock.stays(&read.found, &c, workers, learned) {
+                    continue;
+                }
+            }
             if lock.servers.is_some() {
                 lock.line = batch.node.line;
             } else if lock.line != batch.node.line && !lock.moves(batch, read, marks, fx) {
@@ -42,7 +68,10 @@ impl Store {
             }
             let (poll, mut clock, mut offset) = (stalls.poll, &node.clock, batch.offset);
             let whole;
-            let (found, seen) = if let Some(servers) = &mut lock.servers {
+            let is_single = lock.servers.is_none() && lock.spread.is_none();
+            let (found, seen) = if is_single {
+                (&read.found, seen)
+            } else if let Some(servers) = &mut lock.servers {
                 let Some(shift) = self.common.shift(clock) else { continue };
                 let all = servers.take(batch.node.line, &read.found, seen, shift, poll);
                 let Some((found, seen)) = all else { continue };
@@ -57,11 +86,8 @@ impl Store {
             } else {
                 (&read.found, seen)
             };
-            let pool = self.pools.get(&pool_of(&lock.rules));
-            let owners = &self.owners;
             // A replica of one of several servers has no more than a vote.
             let replicated = replicated.filter(|_| lock.servers.is_none());
-            let addr = &batch.node.addr;
             let c =
                 ReadContext { seen, addr, offset, replicated, clock, poll, pool, stalls, owners };
             let unknown = lock.counts.ends[Evidence::Unknown as usize];
@@ -75,6 +101,9 @@ impl Store {
             // Ends that waited too long for facts are given up there and then.
             self.lease_ends[Evidence::Unknown as usize] +=
                 lock.counts.ends[Evidence::Unknown as usize] - unknown;
+            if is_single {
+                lock.was_read(found, &c);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use super::line::LineState;
 use crate::config::LockRules;
 use crate::derive::ends::{After, Cut, PendingEnd};
 use crate::derive::flushed::{self, Calls, Stay};
-use crate::derive::lock::{Lock, Told};
+use crate::derive::lock::{Kept, Lock, Told};
 use crate::derive::node::Node;
 use crate::derive::servers;
 use crate::derive::tenure::Marks;
@@ -95,7 +95,9 @@ impl Store {
         let due: Vec<KeyId> = match keys {
             Some(keys) => keys.to_vec(),
             None => {
-                let waits = |l: &Lock| !l.pending.is_empty() || l.servers.is_some();
+                // A lock at which nothing goes on waits for nothing, and need not be asked.
+                let waits =
+                    |l: &Kept| !l.is_still() && (!l.pending.is_empty() || l.servers.is_some());
                 let waiting = self.locks.iter().filter(|(_, l)| waits(l));
                 waiting.map(|(key, _)| *key).collect()
             }

@@ -107,6 +107,25 @@ fn a_killed_worker_is_stale_until_its_lease_ends_and_nothing_renewed() {
     assert!(s.lock().overrun_seconds.is_some_and(|o| o > 3.0), "{:?}", s.lock().overrun_seconds);
 }
 
+/// Its last beat is not old yet, but that says nothing against a death that was seen.
+#[test]
+fn a_dead_holder_whose_process_is_not_looked_at_in_time_does_not_come_to_life() {
+    let mut s = Sim::new(POLL, Some(10_000), rules());
+    s.beat();
+    s.process = Some(running(7, 0));
+    s.acquire("w:1", 30_000);
+    work(&mut s, "w:1", 8_000, false, true);
+    s.process = Some(ProcessSeen::Gone { named_here: false });
+    s.until_up(Signal::HolderStale, 10_000, 10, |_| {});
+    let process = s.process.take();
+    s.advance(6 * POLL);
+    assert_eq!(s.signal(Signal::HolderStale), None, "neither stale nor well");
+    s.process = process;
+    s.advance(2 * POLL);
+    assert_eq!(s.signal(Signal::HolderStale), Some(true));
+    assert_eq!(s.rises(Signal::HolderStale), 1);
+}
+
 #[test]
 fn an_outage_of_redis_with_the_heartbeat_in_it_is_no_loss() {
     for phase in 0..20 {

@@ -36,3 +36,4 @@ mod slowlog;
 mod sources;
 mod spread;
 mod stall;
+mod still;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::still::step_both;
 use crate::config::{
     Heartbeat, JvmMode, LockRules, Pattern, ProcessSource, RedisPart, SeriesTier, Source,
     TokenKind, WorkerGroup,
@@ -77,6 +78,8 @@ pub struct Sim {
     pub kept: Vec<(StoreId, KeyId)>,
     /// Highest value every counter had; they must never fall.
     pub counters: Vec<u64>,
+    /// Reads of which it was known that they change nothing.
+    pub stayed: u64,
 }
 
 pub fn rules() -> LockRules {
@@ -190,6 +193,7 @@ impl Sim {
             cached: None,
             kept: vec![],
             counters: vec![],
+            stayed: 0,
         };
         sim.announce();
         sim
@@ -232,7 +236,7 @@ impl Sim {
 
     pub fn step(&mut self, o: Observation) {
         let mut fx = Effects::default();
-        self.state.step(&o, &mut fx);
+        self.stayed += step_both(&mut self.state, &o, &mut fx);
         self.kept.extend(fx.keep);
         for w in fx.wanted {
             let at = match &w {

@@ -3,7 +3,7 @@
 
 use super::families;
 
-families! { CLOCKS:
+families! { CLOCKS after super::host::HOST;
     UP = Gauge Core "dlock_clock_up" ["clock"]
         "Whether the clock's chronyd answered the last request: 1 or 0.";
     STATUS = Gauge Core "dlock_clock_status" ["clock", "status"]

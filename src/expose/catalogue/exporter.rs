@@ -2,7 +2,7 @@
 
 use super::families;
 
-families! { EXPORTER:
+families! { EXPORTER after super::clock::CLOCKS;
     BUILD_INFO = Gauge Core "dlock_exporter_build_info" ["version", "revision"]
         "Always 1; version and source revision of this exporter.";
     SNAPSHOT_TIMESTAMP = Gauge Core "dlock_exporter_snapshot_timestamp_seconds" []
@@ -13,6 +13,8 @@ families! { EXPORTER:
         "When the configuration in use was loaded, in seconds since the epoch on this host's clock.";
     POLL_INTERVAL = Gauge Core "dlock_exporter_poll_interval_seconds" ["poller", "target"]
         "Configured time between two polls of the target, in seconds.";
+    SHARD_INFO = Gauge Core "dlock_exporter_shard_info" ["shard", "total"]
+        "Always 1; which share of the locks this exporter watches, counted from 0, and of how many. Without --shard it is 0 of 1.";
     POLL_DURATION = Gauge Core "dlock_exporter_poll_duration_seconds" ["poller", "target"]
         "Work and waiting for replies of the target's last poll, in seconds; pauses for pacing are left out.";
     POLL_LAST_SUCCESS = Gauge Core "dlock_exporter_poll_last_success_timestamp_seconds" ["poller", "target"]

@@ -3,7 +3,7 @@
 
 use super::families;
 
-families! { GROUPS:
+families! { GROUPS after super::lock::LOCKS;
     LOCKS = Gauge Core "dlock_group_locks" ["store", "group", "state"]
         "Watched locks of the group by state: held, free. Free ones are let go after four polls. Absent while the store's \
          locks cannot be read.";

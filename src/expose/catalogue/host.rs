@@ -4,7 +4,7 @@
 
 use super::families;
 
-families! { HOST:
+families! { HOST after super::worker::WORKERS;
     RUNNABLE_THREADS = Gauge Full "dlock_worker_runnable_threads" ["worker"]
         "Threads of the worker that run or wait for a CPU (state R in /proc/PID/task), as of the last sample.";
     RUN_DELAY = Counter Core "dlock_worker_process_run_delay_seconds_total" ["worker"]

@@ -3,7 +3,7 @@
 
 use super::families;
 
-families! { SIGNALS:
+families! { SIGNALS after &[];
     CONTESTED = Gauge Core "dlock_contested" ["store", "lock"]
         "1 when two owners may be valid at once: two primaries grant the lock to two owners, or the server lost it (or \
          enough servers of a quorum) and another owner got it before the first one's lease was over, or another owner wrote over \
@@ -54,7 +54,7 @@ families! { SIGNALS:
          members that its format does not write. 0 when judged and not so; absent when it cannot be judged.";
 }
 
-families! { LOCKS:
+families! { LOCKS after super::store::STORES;
     INFO = Gauge Core "dlock_lock_info" ["store", "lock", "key", "format", "lease_source"]
         "Always 1; the lock's key, the format that decoded its value, and where its lease length comes from: config, \
          format, learned. Format and source are empty until known.";

@@ -65,6 +65,14 @@ pub struct Family<const N: usize> {
     pub labels: [&'static str; N],
     /// What it means and where it comes from.
     pub help: &'static str,
+    /// Its place among all families, in the order of the sections.
+    pub slot: usize,
+    /// What a line of it begins with.
+    pub(super) opening: &'static str,
+    /// What stands between two label values, the label's name with it; before the first one without the closing quote.
+    pub(super) between: [&'static str; N],
+    /// Its first two labels are `store` and `lock`.
+    pub(super) is_of_lock: bool,
 }
 
 /// A [`Family`] without its type parameter, for going through all of them.
@@ -80,11 +88,38 @@ pub struct Entry {
     pub labels: &'static [&'static str],
     /// What it means and where it comes from.
     pub help: &'static str,
+    /// Its place among all families, in the order of the sections.
+    pub slot: usize,
+}
+
+/// The place of the first family after those of a section.
+pub(super) const fn after(section: &[Entry]) -> usize {
+    match section.last() {
+        Some(last) => last.slot + 1,
+        None => 0,
+    }
+}
+
+/// Whether the first two labels are `store` and `lock`.
+pub(super) const fn is_of_lock(labels: &[&str]) -> bool {
+    match labels {
+        [store, lock, ..] => {
+            matches!(store.as_bytes(), b"store") && matches!(lock.as_bytes(), b"lock")
+        }
+        _ => false,
+    }
 }
 
 /// Makes one constant for each family, and the list of them.
 macro_rules! families {
-    ($list:ident: $($id:ident = $kind:ident $tier:ident $name:literal [$($label:literal),*] $help:literal;)+) => {
+    ($list:ident after $before:expr;
+     $($id:ident = $kind:ident $tier:ident $name:literal [$($label:literal),*] $help:literal;)+) => {
+        /// Counts the families of this section.
+        #[allow(non_camel_case_types, non_snake_case, clippy::upper_case_acronyms)]
+        mod $list {
+            pub(super) enum Place { $($id),+ }
+        }
+
         $(
             #[doc = $help]
             pub const $id: $crate::expose::catalogue::Family<{
@@ -96,6 +131,10 @@ macro_rules! families {
                 tier: $crate::expose::catalogue::Tier::$tier,
                 labels: [$($label),*],
                 help: $help,
+                slot: $crate::expose::catalogue::after($before) + $list::Place::$id as usize,
+                opening: concat!($name, "{"),
+                between: [$(concat!("\",", $label, "=\"")),*],
+                is_of_lock: $crate::expose::catalogue::is_of_lock(&[$($label),*]),
             };
         )+
 
@@ -107,6 +146,7 @@ macro_rules! families {
                 tier: $crate::expose::catalogue::Tier::$tier,
                 labels: &[$($label),*],
                 help: $help,
+                slot: $crate::expose::catalogue::after($before) + $list::Place::$id as usize,
             },
         )+];
     };
@@ -124,6 +164,9 @@ pub const SECTIONS: &[(&str, &[Entry])] = &[
     ("Clocks", clock::CLOCKS),
     ("The exporter itself", exporter::EXPORTER),
 ];
+
+/// How many families there are.
+pub const COUNT: usize = after(exporter::EXPORTER);
 
 /// Every family of this version.
 pub fn all() -> impl Iterator<Item = &'static Entry> {

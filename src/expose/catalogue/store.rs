@@ -3,7 +3,7 @@
 
 use super::families;
 
-families! { STORES:
+families! { STORES after super::lock::SIGNALS;
     UP = Gauge Core "dlock_store_up" ["store", "addr"]
         "Whether the last poll of this Redis or Valkey node succeeded: 1 or 0.";
     INFO = Gauge Core "dlock_store_info" ["store", "addr", "version", "flavor", "mode", "maxmemory_policy"]

@@ -3,7 +3,7 @@
 
 use super::families;
 
-families! { WORKERS:
+families! { WORKERS after super::group::GROUPS;
     ALIVE = Gauge Core "dlock_worker_alive" ["worker", "source"]
         "Whether this source says that the worker is alive: 1 or 0; source process, heartbeat or list. Absent where this \
          exporter never saw the worker by that source.";

@@ -12,6 +12,8 @@ pub fn add(sheet: &mut Sheet, view: &View, own: &SelfFacts) {
     sheet.add(&cat::SNAPSHOT_TIMESTAMP, [], view.taken_wall);
     sheet.add(&cat::RELOAD_SUCCESSFUL, [], flag(own.reload_error.is_none()));
     sheet.add(&cat::RELOAD_TIMESTAMP, [], own.reload_success_timestamp);
+    let (shard, total) = (own.shard.index().to_string(), own.shard.total().to_string());
+    sheet.add(&cat::SHARD_INFO, [&shard, &total], 1.0);
     if let Some(counts) = &own.evidence {
         sheet.add(&cat::EVIDENCE_WRITES, [], counts.writes as f64);
         for (reason, n) in EvidenceFailure::ALL.into_iter().zip(counts.failures) {

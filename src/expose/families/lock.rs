@@ -1,18 +1,34 @@
 //! Series of one lock. A lock that is to have no series gets none, and one that was not read lately only what it is that
 //! cannot be judged.
 
+use std::sync::LazyLock;
+
 use super::resources;
 use crate::config::SeriesTier;
 use crate::expose::catalogue::{Family, lock as cat, store};
 use crate::expose::sheet::{Sheet, Tiered, flag};
-use crate::view::{Evidence, Liveness, LockView, Signal};
+use crate::view::{ContentionKind, Evidence, Liveness, LockView, Signal};
 
 /// Ends that are counted for each lock; the others belong to the store alone.
 const LOCK_ENDS: [Evidence; 4] =
-    [Evidence::Released, Evidence::Lapsed, Evidence::Overwritten, Evidence::Unknown];
+    [Evidence::Lapsed, Evidence::Overwritten, Evidence::Released, Evidence::Unknown];
 
 /// Holder states that an expired lease is counted by; a dead holder's lease is meant to expire.
-const EXPIRED_STATES: [Liveness; 3] = [Liveness::Alive, Liveness::Stopped, Liveness::Frozen];
+const EXPIRED_STATES: [Liveness; 3] = [Liveness::Alive, Liveness::Frozen, Liveness::Stopped];
+
+/// Label values in the order in which they are printed: samples that come in order need not be put in order.
+static LIVENESS: LazyLock<Vec<Liveness>> =
+    LazyLock::new(|| by_word(Liveness::ALL, |each| each.as_str()));
+static CONTENTIONS: LazyLock<Vec<ContentionKind>> =
+    LazyLock::new(|| by_word(ContentionKind::ALL, |each| each.as_str()));
+static SIGNALS: LazyLock<Vec<Signal>> =
+    LazyLock::new(|| by_word(Signal::ALL, |each| each.as_str()));
+
+fn by_word<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str) -> Vec<T> {
+    let mut all = all.to_vec();
+    all.sort_unstable_by_key(|each| word(*each));
+    all
+}
 
 /// Adds the lock's series.
 pub fn add(sheet: &mut Sheet, store: &str, lock: &LockView) {
@@ -79,7 +95,7 @@ fn add_holders(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         sheet.add(&cat::HOLDER_INFO, [store, &lock.name, &holder.worker], 1.0);
     }
     if let Some(liveness) = lock.liveness {
-        for each in Liveness::ALL {
+        for each in LIVENESS.iter() {
             let labels = [store, &lock.name, each.as_str()];
             sheet.add(&cat::LIVENESS, labels, flag(*each == liveness));
         }
@@ -123,8 +139,9 @@ fn add_counters(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         let ends = counted(&counts.ends, evidence);
         sheet.add(&cat::ENDS, [store, &lock.name, evidence.as_str()], ends as f64);
     }
-    for (kind, n) in &counts.contentions {
-        sheet.add(&cat::CONTENTIONS, [store, &lock.name, kind.as_str()], *n as f64);
+    for kind in CONTENTIONS.iter() {
+        let n = counts.contentions.iter().find(|(k, _)| k == kind).map(|(_, n)| *n as f64);
+        sheet.add_some(&cat::CONTENTIONS, [store, &lock.name, kind.as_str()], n);
     }
     if let Some(expired) = &counts.expired_under_holder {
         for state in EXPIRED_STATES {
@@ -140,7 +157,7 @@ fn add_signals(sheet: &mut Tiered<'_>, store: &str, lock: &LockView) {
         sheet.add_some(family, [store, &lock.name], judged.map(flag));
     }
     // Rises of every signal that this lock exports, from 0, also while it cannot be judged: a counter has no gaps.
-    for signal in Signal::ALL {
+    for signal in SIGNALS.iter() {
         // Only locks over several servers have it.
         let is_meant = *signal != Signal::QuorumDegraded
             || lock.rises.iter().any(|(s, _)| *s == Signal::QuorumDegraded);

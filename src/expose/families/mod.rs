@@ -1,4 +1,4 @@
-//! From a [`View`] to metric families. Each file has the families of one section of the catalogue; none of them judges
+//! From a [`View`] to samples of metric families. Each file has the families of one section of the catalogue; none of them judges
 //! anything, they only leave out what the view does not know.
 
 mod clock;
@@ -10,14 +10,12 @@ mod resources;
 mod store;
 mod worker;
 
-use prometheus::proto::MetricFamily;
-
 use super::self_facts::SelfFacts;
 use super::sheet::Sheet;
 use crate::view::View;
 
-/// All families that have samples, sorted by name.
-pub fn collect(view: &View, own: &SelfFacts) -> Vec<MetricFamily> {
+/// All samples.
+pub fn collect(view: &View, own: &SelfFacts) -> Sheet {
     let mut sheet = Sheet::default();
     exporter::add(&mut sheet, view, own);
     for store in &view.stores {
@@ -28,7 +26,9 @@ pub fn collect(view: &View, own: &SelfFacts) -> Vec<MetricFamily> {
         // A store whose locks were not read lately has no series of them, whatever each lock says.
         if store.fresh {
             for lock in &store.locks {
+                sheet.begin(&store.name, &lock.name);
                 lock::add(&mut sheet, &store.name, lock);
+                sheet.end();
             }
         }
     }
@@ -39,5 +39,5 @@ pub fn collect(view: &View, own: &SelfFacts) -> Vec<MetricFamily> {
     for clock in &view.clocks {
         clock::add(&mut sheet, clock);
     }
-    sheet.into_families()
+    sheet
 }

@@ -195,3 +195,31 @@ fn counters_begin_at_zero() {
     assert_eq!(shown.values_of("dlock_store_lease_ends_total", "evidence").len(), 16);
     assert_eq!(shown.values_of("dlock_exporter_poll_failures_total", "reason").len(), 11);
 }
+
+/// One holder, and all that can be judged of a lock at once: on one server, or on several of its own.
+#[test]
+fn a_lock_of_the_core_tier_has_forty_series_at_most() {
+    use ContentionKind::{Lost, Overwrite, Primaries, Quorum, Slowlog};
+    for over_several in [false, true] {
+        let mut view = View::example();
+        let lock = lock_named(&mut view, "orders");
+        lock.tier = Some(SeriesTier::Core);
+        lock.counts.contentions.retain(|(kind, _)| match kind {
+            Primaries | Overwrite | Lost | Slowlog => !over_several,
+            Quorum => over_several,
+            _ => true,
+        });
+        if !over_several {
+            lock.votes = None;
+            lock.signals.retain(|(signal, _)| *signal != Signal::QuorumDegraded);
+            lock.rises.retain(|(signal, _)| *signal != Signal::QuorumDegraded);
+        }
+        let shown = printed(&view);
+        let is_of_it = |s: &&super::parse::Series| {
+            s.labels.get("lock").is_some_and(|l| l == "orders")
+                && !s.name.starts_with("dlock_worker_")
+        };
+        let series: Vec<_> = shown.samples.keys().filter(is_of_it).collect();
+        assert!(series.len() > 30 && series.len() <= 40, "{}: {series:?}", series.len());
+    }
+}

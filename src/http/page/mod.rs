@@ -122,7 +122,7 @@ where
         return (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be made.\n")
             .into_response();
     };
-    let mut response = Response::new(counted(page.into(), place));
+    let mut response = Response::new(counted(bytes::Bytes::from(page), place));
     *response.status_mut() = status;
     if !is_still {
         response.headers_mut().insert(REFRESH, HeaderValue::from(REFRESH_SECONDS));

@@ -16,8 +16,26 @@ async fn a_scrape_has_the_exact_type_and_the_snapshot() {
     assert_eq!(answer.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     assert_eq!(answer.header("content-encoding"), "");
     assert_eq!(answer.header("content-length"), answer.body.len().to_string());
-    assert_eq!(answer.body, server.snapshot.load().text());
+    assert_eq!(answer.body, server.snapshot.load().text().to_vec());
     assert!(answer.text().contains("dlock_holder_stale{store=\"main\",lock=\"orders\"} 1\n"));
+}
+
+#[tokio::test]
+async fn sixty_four_scrapers_at_once_all_get_the_same_bytes() {
+    let server = Arc::new(Setup { scrapes: 64, ..Setup::example() }.start().await);
+    let mut scrapes = tokio::task::JoinSet::new();
+    for n in 0..64 {
+        let server = server.clone();
+        let with = if n % 2 == 0 { "Accept-Encoding: gzip" } else { "Accept-Encoding: identity" };
+        scrapes.spawn(async move { (n % 2, server.ask(&get_with("/metrics", with)).await) });
+    }
+    let rendered = server.snapshot.load_full();
+    while let Some(scrape) = scrapes.join_next().await {
+        let (plain, answer) = scrape.unwrap();
+        assert_eq!(answer.status, 200);
+        let made = rendered.made(plain == 0).expect("made once, for all");
+        assert_eq!(answer.body, made.to_vec());
+    }
 }
 
 #[tokio::test]
@@ -36,7 +54,7 @@ async fn gzip_is_sent_where_it_is_taken_and_is_the_same_text() {
     assert_eq!(answer.header("vary"), "Accept-Encoding");
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(&*answer.body).read_to_end(&mut text).unwrap();
-    assert_eq!(text, server.snapshot.load().text());
+    assert_eq!(text, server.snapshot.load().text().to_vec());
     let refused = server.ask(&get_with("/metrics", "Accept-Encoding: gzip;q=0")).await;
     assert_eq!(refused.header("content-encoding"), "");
     assert_eq!(refused.body, text);
@@ -98,8 +116,9 @@ async fn places_come_back_when_answers_are_sent() {
 async fn an_answer_keeps_its_place_until_its_last_piece_is_taken() {
     use http_body_util::BodyExt;
     let places = Arc::new(tokio::sync::Semaphore::new(1));
-    let bytes = bytes::Bytes::from(vec![7; 200_000]);
-    let mut body = counted(bytes, places.clone().try_acquire_owned().unwrap());
+    let bytes = |n| bytes::Bytes::from(vec![7; n]);
+    let pieces = crate::expose::Pieces::from(vec![bytes(150_000), bytes(0), bytes(50_000)]);
+    let mut body = counted(pieces, places.clone().try_acquire_owned().unwrap());
     let mut taken = 0;
     while let Some(piece) = body.frame().await {
         assert_eq!(places.available_permits(), 0);

@@ -92,6 +92,7 @@ impl Setup {
         let router = routes(Shared {
             app: AppState {
                 snapshot: snapshot.clone(),
+                asks: Arc::default(),
                 incidents: self.incidents,
                 ready: Arc::new(move || ready.clone()),
                 reload,

@@ -52,6 +52,7 @@ impl Session<'_> {
         let facts = self.reader.next(&mut self.conn, &mut self.task.abilities).await?;
         self.task.sweeper.speak(Dialect::of(&self.task.abilities));
         self.task.sweeper.note_facts(&facts);
+        self.task.sweeper.note_execs(self.reader.execs);
         if self.task.sweeper.is_shut_out && facts.role == Role::Master {
             let detail =
                 "the replica has become the primary, where reads need no right of their own";

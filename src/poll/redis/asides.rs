@@ -2,8 +2,8 @@
 //! are watched all the same, because they may become locks. Pure and bounded: only keys that are watched are in here.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
+use super::context::Settings;
 use super::keys::WatchedKey;
 use super::slot::Slot;
 use crate::observe::{Decoded, Found, KeyId, Span};
@@ -31,15 +31,17 @@ fn is_lock(value: &Decoded, watched: &WatchedKey) -> bool {
 }
 
 impl Slot {
-    /// Notes whether the key is there. True each time a found key was away for the whole of `retain`.
-    pub fn note_absence(&mut self, read: &Found, span: Span, retain: Duration) -> bool {
+    /// Notes whether the key is there. True each time a found key was away for as long as it may.
+    pub fn note_absence(&mut self, read: &Found, span: Span, settings: &Settings) -> bool {
         self.is_there = matches!(read, Found::Present { .. });
-        self.has_owned |=
-            matches!(read, Found::Present { value, .. } if is_lock(value, &self.watched));
+        // What it was once it stays, so that an unchanged value need not be looked into.
+        self.has_owned = self.has_owned
+            || matches!(read, Found::Present { value, .. } if is_lock(value, &self.watched));
         match (read, self.absent_since) {
             (Found::Absent, None) => self.absent_since = Some(span.done),
             (Found::Absent, Some(since)) => {
-                if self.watched.found && span.sent.since(since) >= retain {
+                let retain = || settings.patience(&self.watched.rules);
+                if self.watched.found && span.sent.since(since) >= retain() {
                     self.absent_since = Some(span.done);
                     return true;
                 }

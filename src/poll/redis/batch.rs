@@ -1,6 +1,11 @@
 //! The transactions that sweeps are made of: how one is written for a group of keys, and what its reply holds. Pure. All
 //! keys of a batch are of one form, because each form is read by its own commands. A server without memory for
 //! transactions gets the same commands without the brackets around them (see `memory`).
+//!
+//! Expiries alone, and then the values of keys whose expiry changed, would take a fifth less of the server's time while
+//! nothing changes (5.7 instead of 7.2 ms for 10,000 strings on Redis 7.0: it is the expiries that cost). It would miss a value
+//! that changes under the same expiry (`KEEPTTL`, a hold count, any key without one), and tear apart what verdicts
+//! need of one instant. Where an event feed proves that keys are unchanged, they are not read at all (see `unchanged`).
 
 use std::borrow::Cow;
 

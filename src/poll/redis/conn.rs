@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::codec::{MAX_REPLY, Scanner, Walk, is_push};
+use super::codec::{MAX_REPLY, Scanner, Walk, end_of_queued, is_push};
 use super::dial::Stream;
 use super::failure::Failure;
 use super::pack;
 use crate::clock;
-use crate::observe::Span;
 use crate::observe::node::FailReason;
+use crate::observe::{Mono, Span};
 
 /// Room for one read.
 const CHUNK: usize = 64 << 10;
@@ -71,27 +71,44 @@ impl Conn {
 
     /// Sends packed commands and waits for as many replies; pushes between them are passed over.
     pub async fn exchange(&mut self, request: &[u8], replies: usize) -> Result<Span, Failure> {
-        self.recycle();
-        if self.buf.first().is_some_and(|b| !is_push(&[*b])) {
+        let sent = self.send(request).await?;
+        self.receive(sent, replies).await
+    }
+
+    /// Sends packed commands, when nothing is under way, and gives the time just before. Their replies have to be received
+    /// before anything else is sent; until then those to the last request can still be looked at.
+    pub async fn send(&mut self, request: &[u8]) -> Result<Mono, Failure> {
+        if self.buf.get(self.consumed).is_some_and(|b| !is_push(&[*b])) {
             let detail =
                 "the server sent a reply that nothing asked for; does a proxy stand between?";
             return Err(Failure::new(FailReason::Protocol, detail));
         }
         let sent = clock::mono();
-        match timeout(self.limit, self.send(request)).await {
-            Ok(done) => done?,
-            Err(_) => return Err(self.too_late("sending a request")),
+        match timeout(self.limit, self.write(request)).await {
+            Ok(done) => done.map(|()| sent),
+            Err(_) => Err(self.too_late("sending a request")),
         }
+    }
+
+    /// Waits for the replies to what was sent at that time.
+    pub async fn receive(&mut self, sent: Mono, replies: usize) -> Result<Span, Failure> {
+        self.recycle();
+        // Who takes their time to look for them does not make them late.
+        let begun = clock::mono();
         let mut start = 0;
         self.under_way = 0;
         let mut scanner = Scanner::at(0);
-        let mut since = sent;
+        let mut since = begun;
+        let mut came = 0;
         while self.frames.len() < replies {
-            if let Some(end) = scanner.advance(&self.buf).map_err(Failure::malformed)? {
+            let end = match end_of_queued(&self.buf, start) {
+                Some(end) => Some(end),
+                None => scanner.advance(&self.buf).map_err(Failure::malformed)?,
+            };
+            if let Some(end) = end {
                 // A push is no answer, so that a server that goes on pushing is late all the same.
                 if !is_push(self.buf.get(start..end).unwrap_or_default()) {
                     self.frames.push((start, end));
-                    since = clock::mono();
                 }
                 start = end;
                 self.under_way = start;
@@ -99,13 +116,16 @@ impl Conn {
                 continue;
             }
             let now = clock::mono();
-            let all = self.limit.saturating_mul(ALL).saturating_sub(now.since(sent));
+            if self.frames.len() > came {
+                (came, since) = (self.frames.len(), now);
+            }
+            let all = self.limit.saturating_mul(ALL).saturating_sub(now.since(begun));
             let left = self.limit.saturating_sub(now.since(since)).min(all);
             // Of something that is ready no timeout ever fires.
             if left.is_zero() {
                 return Err(self.too_late("waiting for a reply"));
             }
-            match timeout(left, self.receive()).await {
+            match timeout(left, self.read()).await {
                 Ok(done) => done?,
                 Err(_) => return Err(self.too_late("waiting for a reply")),
             }
@@ -179,7 +199,7 @@ impl Conn {
         (self.stream, self.buf)
     }
 
-    async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
+    async fn write(&mut self, request: &[u8]) -> Result<(), Failure> {
         let sent = async {
             self.stream.write_all(request).await?;
             self.stream.flush().await
@@ -187,7 +207,7 @@ impl Conn {
         sent.await.map_err(|e| Failure::io("sending a request", &e))
     }
 
-    async fn receive(&mut self) -> Result<(), Failure> {
+    async fn read(&mut self) -> Result<(), Failure> {
         if self.buf.len() > 2 * MAX_REPLY {
             let detail = "replies to one request exceed 32 MiB; is a huge value among the keys?";
             return Err(Failure::new(FailReason::Protocol, detail));

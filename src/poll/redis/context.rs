@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::messages::Report;
 use super::silence::Silence;
 use crate::clock;
-use crate::config::{LockRules, Store};
+use crate::config::{LockRules, Shard, Store};
 use crate::observe::{Line, Mono, StoreId};
 use crate::poll::Out;
 
@@ -22,6 +22,8 @@ pub struct Settings {
     pub sweep_interval: Duration,
     /// How long a key that a pattern found may be away before it is forgotten.
     pub retain: Duration,
+    /// Which of the locks are watched.
+    pub shard: Shard,
 }
 
 /// Polls for which a key of a group may be away: as long as what was settled of it may wait for evidence, and a lock that is

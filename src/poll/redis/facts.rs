@@ -2,6 +2,7 @@
 //! it (see `explore`).
 
 use super::ability::{Abilities, Ability};
+use super::batch_size::Execs;
 use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::failure::{Failure, first_word, is_noperm, is_not_ready, is_unknown};
@@ -42,6 +43,8 @@ pub struct FactsReader {
     pub(super) role: Role,
     /// A key that we may read, if there is one.
     pub(super) probe_key: Vec<u8>,
+    /// What the server counted of transactions by the last read.
+    pub(super) execs: Option<Execs>,
 }
 
 impl FactsReader {
@@ -57,6 +60,7 @@ impl FactsReader {
             min_replicas: None,
             role: Role::Unknown,
             probe_key: probe_key.to_vec(),
+            execs: None,
         }
     }
 
@@ -139,6 +143,7 @@ impl FactsReader {
         if info::is_loading(&text) {
             return Err(Failure::server("INFO", b"LOADING says its persistence section"));
         }
+        self.execs = info::execs(&text);
         let mut facts = info::facts(&text, origin);
         if facts.version.is_empty() {
             facts.version.clone_from(&self.hello.version);

@@ -35,6 +35,19 @@ impl Groups {
         Self { dialect, limit: limit.max(1), forms: Default::default() }
     }
 
+    /// Puts all keys into batches of another size; `settle` is told the batch of each.
+    pub fn resize(&mut self, limit: usize, mut settle: impl FnMut(u32, usize)) {
+        self.limit = limit.max(1);
+        for form in Form::ALL {
+            let group = self.group_mut(form).map(std::mem::take).unwrap_or_default();
+            for place in group.batches.into_iter().flat_map(|b| b.members) {
+                if let Some(index) = self.insert(form, place) {
+                    settle(place, index);
+                }
+            }
+        }
+    }
+
     /// From now on batches are packed for another dialect.
     pub fn speak(&mut self, dialect: Dialect) {
         self.dialect = dialect;
@@ -103,14 +116,18 @@ impl Groups {
 
     /// Takes a batch out, packed for its present members, to be given back by [`Groups::restore`].
     pub fn take(&mut self, form: Form, index: usize, slots: &Slots) -> Batch {
+        self.packed(form, index, slots).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A batch, packed for its present members.
+    pub fn packed(&mut self, form: Form, index: usize, slots: &Slots) -> Option<&mut Batch> {
         let dialect = self.dialect;
-        let batch = self.group_mut(form).and_then(|g| g.batches.get_mut(index));
-        let mut batch = batch.map(std::mem::take).unwrap_or_default();
+        let batch = self.group_mut(form)?.batches.get_mut(index)?;
         if batch.packed_for != Some(dialect) {
             batch.packed = pack(form, dialect, &batch.members, slots);
             batch.packed_for = Some(dialect);
         }
-        batch
+        Some(batch)
     }
 
     /// Gives back what [`Groups::take`] took.

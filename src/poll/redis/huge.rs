@@ -4,7 +4,7 @@
 
 use tracing::info;
 
-use super::batch::{Form, Packed};
+use super::batch::Form;
 use super::codec::Walk;
 use super::conn::Conn;
 use super::failure::Failure;
@@ -21,13 +21,13 @@ impl Sweeper {
         conn: &Conn,
         form: Form,
         members: &[u32],
-        packed: &Packed,
+        replies: usize,
         exchanged: Result<Span, Failure>,
     ) -> Result<Span, Failure> {
         let Err(failure) = &exchanged else { return exchanged };
         let (whole, part) = conn.partial();
         let found = match (form, self.groups.dialect().multi) {
-            (form, true) if form.is_collection() && whole + 1 == packed.replies => {
+            (form, true) if form.is_collection() && whole + 1 == replies => {
                 sizes(part, members.len())
             }
             // Each value has a reply of its own, after that to TIME.

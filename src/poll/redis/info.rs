@@ -1,6 +1,7 @@
 //! The text of `INFO` to facts. Pure and tolerant: a field that is missing or not what it should be is `None`, because
 //! managed services hide some, and forks rename others.
 
+use super::batch_size::Execs;
 use crate::observe::label;
 use crate::observe::node::{Flushes, NodeFacts, NodeRef, Role};
 use crate::observe::{ServerTime, Span};
@@ -132,6 +133,13 @@ pub fn facts(text: &str, origin: Origin) -> NodeFacts {
         f.primary = master_host.zip(master_port).and_then(|(h, p)| address(h, p));
     }
     f
+}
+
+/// What it counts of `EXEC`.
+pub fn execs(text: &str) -> Option<Execs> {
+    let (_, value) = fields(text).find(|(key, _)| *key == "cmdstat_exec")?;
+    let number = |name: &str| value.split(',').find_map(|p| p.strip_prefix(name)?.parse().ok());
+    Some(Execs { calls: number("calls=")?, micros: number("usec=")? })
 }
 
 /// Whether the server says that it still loads its data, and so knows nothing about any lock.

@@ -12,6 +12,7 @@ use super::full::Full;
 use super::glob;
 use super::kept::Kept;
 use super::naming::{lock_name, origin};
+use super::share::Share;
 use crate::config::{LockConfig, LockKeys, LockRules};
 use crate::format;
 use crate::observe::lock::KeyWatched;
@@ -64,6 +65,7 @@ pub type KeyList = Arc<Vec<Arc<WatchedKey>>>;
 /// The registry.
 pub struct Keys {
     store: StoreId,
+    share: Share,
     entries: Vec<LockConfig>,
     origins: Vec<Arc<str>>,
     watched: BTreeMap<KeyId, Arc<WatchedKey>>,
@@ -92,9 +94,15 @@ pub struct Keys {
 
 impl Keys {
     /// The configured keys of a store, and what is to be told of them.
-    pub fn new(store: StoreId, entries: &[LockConfig], keeps: u32) -> (Self, Vec<Observation>) {
+    pub fn new(
+        store: StoreId,
+        share: Share,
+        entries: &[LockConfig],
+        keeps: u32,
+    ) -> (Self, Vec<Observation>) {
         let mut keys = Self {
             store,
+            share,
             entries: entries.to_vec(),
             origins: entries.iter().map(origin).collect(),
             asides: Asides::new(entries.len()),
@@ -119,7 +127,13 @@ impl Keys {
                 LockKeys::Several { name, keys } => (name, keys.as_slice()),
                 LockKeys::Matching { .. } => continue,
             };
-            let is_new = !own.iter().any(|key| keys.by_key.contains_key(key));
+            let is_new = !own.iter().any(|k| keys.by_key.contains_key(k) || keys.share.is_left(k));
+            if !keys.share.has(name) {
+                if is_new {
+                    keys.share.leave(own);
+                }
+                continue;
+            }
             if is_new && !keys.names.contains(name) {
                 told.extend(keys.watch_all(entry, own, name));
             } else {
@@ -128,15 +142,6 @@ impl Keys {
         }
         told.extend(keys.tell_dropped());
         (keys, told)
-    }
-
-    /// Patterns for SCAN.
-    pub fn patterns(&self) -> Vec<Vec<u8>> {
-        let pattern = |e: &LockConfig| match &e.keys {
-            LockKeys::Matching { pattern, .. } => Some(pattern.clone()),
-            LockKeys::One { .. } | LockKeys::Several { .. } => None,
-        };
-        self.entries.iter().filter_map(pattern).collect()
     }
 
     /// A key that SCAN saw; watched from now on if it is new, is a lock of some entry and fits.
@@ -150,7 +155,7 @@ impl Keys {
             }
             return None;
         }
-        if format::is_companion(key) {
+        if format::is_companion(key) || self.share.is_left(key) {
             return None;
         }
         let (entry, name, max_locks) = self.entries.iter().enumerate().find_map(|(i, e)| {
@@ -162,6 +167,9 @@ impl Keys {
                 .flatten()
                 .map(|n| (i, n, *max_locks))
         })?;
+        if !self.share.has(&name) {
+            return None;
+        }
         // First, because a higher limit would not help it; and else the reason would change once the limit is reached.
         if self.names.contains(name.as_str()) {
             self.dropped.add(key, Reason::DuplicateName);
@@ -230,11 +238,6 @@ impl Keys {
         told
     }
 
-    /// All that is watched now.
-    pub fn list(&self) -> KeyList {
-        Arc::new(self.watched.values().cloned().collect())
-    }
-
     /// All keys of one lock; the first is told as all of them.
     fn watch_all(&mut self, entry: usize, keys: &[Vec<u8>], name: &Arc<str>) -> Vec<Observation> {
         let first = KeyId(self.next);
@@ -298,5 +301,6 @@ impl Keys {
 }
 
 mod leaving;
+mod listing;
 #[cfg(test)]
 mod tests;

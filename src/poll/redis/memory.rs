@@ -43,6 +43,16 @@ impl Sweeper {
         if !self.groups.dialect().multi || !no_memory(conn, packed.replies) {
             return Ok((span, packed.replies));
         }
+        self.ask_without(conn, form, members).await
+    }
+
+    /// Sends a batch without a transaction, for which there is no memory from now on.
+    pub(super) async fn ask_without(
+        &mut self,
+        conn: &mut Conn,
+        form: Form,
+        members: &[u32],
+    ) -> Result<(Span, usize), Failure> {
         if self.starved.replace(clock::mono()).is_none() {
             warn!(node = %self.node.addr,
                 "the server is out of memory (maxmemory): clients cannot acquire locks, and renewals by SET or in a transaction fail; locks are read without transactions until that ends");
@@ -95,7 +105,7 @@ impl Sweeper {
                 exchanged
             }
         };
-        self.find_huge(conn, form, members, packed, exchanged)
+        self.find_huge(conn, form, members, packed.replies, exchanged)
     }
 
     fn bracket(&mut self, multi: bool) {

@@ -4,7 +4,7 @@
 //! * `store` and its supervisor: which nodes there are, which is the primary of each line (`links`), which keys are
 //!   watched (`keys`, `naming`, `kept`, `asides`, `away`).
 //! * `node`: connects and reconnects; `session`, `after`: what is done over a connection, and when.
-//! * `sweep` with `asked`, `slot`, `groups`, `batch`, `collection`, `typing`, `memory`: how keys are read; `refusal`, `refused`,
+//! * `sweep` with `ahead`, `asked`, `slot`, `plan`, `groups`, `batch`, `batch_size`, `collection`, `typing`, `memory`: how keys are read; `refusal`, `refused`,
 //!   `denied`: those that may not be.
 //! * `beside`: what is read after a sweep of keys that belong to locks, and of the owner index.
 //! * `facts`, `explore`, `scan`, `parts`, `clients`: the other reads; `sentinel`: who is the primary, where sentinels tell.
@@ -17,10 +17,12 @@
 mod ability;
 mod after;
 mod agenda;
+mod ahead;
 mod asides;
 mod asked;
 mod away;
 pub(in crate::poll) mod batch;
+mod batch_size;
 mod beside;
 mod blame;
 mod clients;
@@ -54,6 +56,7 @@ mod pace;
 mod pack;
 mod parts;
 mod pipelined;
+mod plan;
 mod refusal;
 mod refused;
 pub mod registry;
@@ -61,6 +64,7 @@ mod role;
 mod scan;
 mod sentinel;
 mod session;
+mod share;
 mod silence;
 mod slot;
 mod slots;

@@ -9,7 +9,7 @@ use crate::observe::{BatchRead, Mono, ServerTime};
 /// Batches sent one right after the other. A pause before each would make every one of them wake two processes from
 /// sleep, which costs more than the read itself; a server is busy for five milliseconds with so many, and takes other clients
 /// in between.
-const BURST: usize = 50;
+pub const BURST: usize = 50;
 
 /// Whether an event feed proves what a sweep need not read.
 pub enum Stage {

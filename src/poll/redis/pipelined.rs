@@ -142,7 +142,7 @@ impl Sweeper {
                 Err(_) if conn.came() < end => {
                     let failed = exchanged.clone();
                     return self
-                        .find_huge(conn, *form, members, packed, failed)
+                        .find_huge(conn, *form, members, packed.replies, failed)
                         .map(|_| Vec::new());
                 }
                 Err(_) => {}

@@ -3,6 +3,7 @@
 
 mod proof;
 mod requests;
+mod steps;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use super::ability::{Ability, RETRY_REFUSED};
-use super::batch::{BATCH, Form};
+use super::ahead::Ahead;
 use super::conn::Conn;
 use super::facts::FactsReader;
 use super::messages::{End, Report};
@@ -52,6 +53,12 @@ pub struct Session<'a> {
     /// Since when the feed was whole as the last sweep began, and when the last one began that read all.
     whole_since: Option<Mono>,
     read_all_at: Option<Mono>,
+    /// A batch that was sent; nothing else is until its replies came.
+    ahead: Option<Ahead>,
+    /// Room for what is told next.
+    reads: Vec<BatchRead>,
+    /// A burst is over, and what waited for its end has not had its turn.
+    owes: bool,
 }
 
 impl<'a> Session<'a> {
@@ -73,6 +80,9 @@ impl<'a> Session<'a> {
             changed: false,
             whole_since: None,
             read_all_at: None,
+            ahead: None,
+            reads: Vec::new(),
+            owes: false,
         }
     }
 
@@ -87,6 +97,9 @@ impl<'a> Session<'a> {
 
     /// Does the most urgent thing, or waits until there is one.
     async fn turn(&mut self) -> Result<(), End> {
+        if let Some(ahead) = self.ahead.take() {
+            return self.finish(ahead).await;
+        }
         self.take_requests()?;
         self.tell_strays().await?;
         let now = clock::mono();
@@ -114,6 +127,9 @@ impl<'a> Session<'a> {
         if self.task.sweeper.has_untyped() {
             return self.type_keys().await;
         }
+        if self.owes {
+            return self.serve_others(now).await;
+        }
         if self.sweep.as_ref().is_some_and(|s| s.due() <= now) || self.is_answered() {
             return self.sweep_step().await;
         }
@@ -127,80 +143,6 @@ impl<'a> Session<'a> {
             return self.read_rare(now).await;
         }
         self.wait(now).await
-    }
-
-    fn begin_sweep(&mut self, now: Mono) {
-        let interval = self.task.context.settings.poll_interval;
-        let window = if self.first { Duration::ZERO } else { interval / 2 };
-        self.first = false;
-        self.sweep = Some(Sweep::new(now, window));
-        self.next_sweep = self.task.context.next_tick(now);
-        self.note_feed();
-    }
-
-    async fn type_keys(&mut self) -> Result<(), End> {
-        let begun = clock::mono();
-        // A sweep that has not planned its batches yet will read them anyway.
-        let planning = self.sweep.as_ref().is_some_and(|s| s.plan.is_none() && s.sparse.is_none());
-        let NodeTask { sweeper, abilities, .. } = &mut *self.task;
-        let reads = sweeper.type_some(&mut self.conn, abilities, !planning).await?;
-        if let Some(sweep) = &mut self.sweep {
-            sweep.busy += clock::mono().since(begun);
-        }
-        let is_news = !planning && !reads.is_empty();
-        self.tell(reads).await?;
-        if is_news {
-            self.news().await?;
-        }
-        Ok(())
-    }
-
-    async fn sweep_step(&mut self) -> Result<(), End> {
-        if !self.settle_what_to_read().await? {
-            return Ok(());
-        }
-        let Some(sweep) = &mut self.sweep else { return Ok(()) };
-        let begun = clock::mono();
-        let sweeper = &mut self.task.sweeper;
-        let plan = match &mut sweep.plan {
-            Some(plan) => plan,
-            None => {
-                let mut plan = sweeper.plan();
-                if sweep.sparse.is_some() {
-                    plan.retain(|(form, _)| *form == Form::Denied);
-                }
-                sweep.plan.insert(plan)
-            }
-        };
-        if sweeper.has_untyped() {
-            // What was refused long ago is tried again, and may be of another type by now.
-            sweep.plan = None;
-            return Ok(());
-        }
-        let abilities = &mut self.task.abilities;
-        let Some(batch) = plan.get(sweep.next).copied() else {
-            let step = match &mut sweep.sparse {
-                Some(sparse) => sweeper.read_due(&mut self.conn, abilities, sparse).await?,
-                None => None,
-            };
-            let Some(reads) = step else { return self.end_sweep().await };
-            sweep.next += 1;
-            sweep.busy += clock::mono().since(begun);
-            return self.tell(reads).await;
-        };
-        let reads = match sweeper.membership {
-            None => {
-                sweep.next += 1;
-                sweeper.run(&mut self.conn, abilities, batch).await?
-            }
-            Some(_) => {
-                let some = plan.iter().skip(sweep.next).take(BATCH).copied().collect::<Vec<_>>();
-                sweep.next += some.len();
-                sweeper.run_some(&mut self.conn, abilities, &some).await?
-            }
-        };
-        sweep.busy += clock::mono().since(begun);
-        self.tell(reads).await
     }
 
     async fn serve_timed(&mut self, now: Mono) -> Result<(), End> {
@@ -255,11 +197,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    async fn tell(&mut self, reads: Vec<BatchRead>) -> Result<(), End> {
+    async fn tell(&mut self, mut reads: Vec<BatchRead>) -> Result<(), End> {
+        self.tell_all(&mut reads).await
+    }
+
+    async fn tell_all(&mut self, reads: &mut Vec<BatchRead>) -> Result<(), End> {
         if !reads.is_empty() {
             self.ask_anew();
         }
-        for read in reads {
+        for read in reads.drain(..) {
             self.task.send(Observation::Batch(read)).await?;
         }
         Ok(())

@@ -60,7 +60,7 @@ pub struct Slot {
 
 /// What a key showed last.
 pub(super) struct Cached {
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
     full_len: usize,
     form: Form,
     pub(super) decoded: Arc<Decoded>,
@@ -258,20 +258,18 @@ impl Slot {
         stamp: Stamp,
         decode: impl FnOnce(&WatchedKey) -> Option<Decoded>,
     ) -> Option<Found> {
-        let known = self
+        let is_known = self
             .cache
-            .take()
-            .filter(|c| c.form == form && c.full_len == full_len && c.bytes == bytes);
-        let mut cache = match known {
-            Some(known) => known,
-            None => Cached {
-                bytes: bytes.to_vec(),
-                full_len,
-                form,
-                decoded: Arc::new(decode(&self.watched)?),
-                expiry: None,
-            },
-        };
+            .as_ref()
+            .is_some_and(|c| c.form == form && c.full_len == full_len && *c.bytes == *bytes);
+        if !is_known {
+            self.cache = None;
+            let decoded = Arc::new(decode(&self.watched)?);
+            self.has_companions = !decoded.companions.is_empty();
+            self.cache =
+                Some(Cached { bytes: bytes.into(), full_len, form, decoded, expiry: None });
+        }
+        let cache = self.cache.as_mut()?;
         let expiry = match expiry {
             ..0 => None,
             ms if stamp.absolute => Some(ServerTime::from_ms(ms)),
@@ -289,8 +287,6 @@ impl Slot {
         };
         cache.expiry = expiry;
         let value = cache.decoded.clone();
-        self.has_companions = !value.companions.is_empty();
-        self.cache = Some(cache);
         Some(Found::Present { value, expiry: expiry.map_or(Expiry::Never, Expiry::At) })
     }
 }

@@ -68,9 +68,10 @@ impl Slots {
         self.places.keys().copied()
     }
 
-    /// Places in use.
+    /// Places in use, in the order in which they lie.
     pub fn places(&self) -> impl Iterator<Item = u32> + '_ {
-        self.places.values().copied()
+        let used = self.slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
+        used.filter_map(|(place, _)| u32::try_from(place).ok())
     }
 
     /// Whether each key was found absent when it was last read.

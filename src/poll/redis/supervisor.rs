@@ -26,11 +26,13 @@ use super::keys::Keys;
 use super::links::Links;
 use super::member::{Node, Rank};
 use super::messages::{Report, Seen};
+use super::share::Share;
 use super::task::NodeTask;
 use crate::clock;
 use crate::config::{RedisAddr, Store, Topology};
 use crate::observe::{Line, NodeRef, Observation, Role, StoreId};
 use crate::poll::Out;
+use found::Listing;
 use rounds::Rounds;
 use sentinels::Sentinels;
 
@@ -61,6 +63,7 @@ pub struct Supervisor {
     /// The primary of each line that has one.
     primaries: BTreeMap<Line, Arc<str>>,
     rounds: Rounds,
+    listing: Listing,
     sentinels: Sentinels,
     warned_of_many: bool,
     /// How often somebody asked to try again what was refused.
@@ -81,7 +84,8 @@ impl Supervisor {
         links: watch::Sender<Links>,
         retries: Arc<AtomicU64>,
     ) -> Self {
-        let (keys, told) = Keys::new(id, &store.locks, settings.keeps());
+        let share = Share::new(store.name.clone(), settings.shard);
+        let (keys, told) = Keys::new(id, share, &store.locks, settings.keeps());
         let patterns = keys.patterns();
         let context = Context::new((store, id), settings, out, reports, patterns);
         Self {
@@ -98,6 +102,7 @@ impl Supervisor {
             aliases: HashMap::new(),
             primaries: BTreeMap::new(),
             rounds: Rounds::default(),
+            listing: Listing::default(),
             sentinels: Sentinels::default(),
             warned_of_many: false,
         }
@@ -137,7 +142,11 @@ impl Supervisor {
         let interval = self.context.settings.poll_interval.max(Duration::from_millis(1));
         let mut tick = tokio::time::interval(interval);
         loop {
+            let listing = self.listing.until(clock::mono(), self.keys.len());
             tokio::select! {
+                () = tokio::time::sleep(listing.unwrap_or_default()), if listing.is_some() => {
+                    self.list_in_time();
+                }
                 report = self.inbox.recv() => self.hear(report.ok_or(Closed)?).await?,
                 _ = tick.tick() => {
                     self.drop_forgotten();

@@ -2,10 +2,10 @@
 //! form) and keeps out of the batches what may not be read. Knows no pace and no clock of its own; `node` drives it.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use super::ability::Abilities;
 use super::batch::{self, Dialect, Form};
+use super::batch_size::BatchSize;
 use super::blame::{Blame, blame, is_refused};
 use super::cluster::Membership;
 use super::cluster::redirect::Redirect;
@@ -13,17 +13,12 @@ use super::conn::Conn;
 use super::context::Settings;
 use super::failure::Failure;
 use super::groups::Groups;
-use super::keys::KeyList;
 use super::refused::Refusals;
-use super::slot::{Outcome, Slot, Stamp};
+use super::slot::{Outcome, Stamp};
 use super::slots::Slots;
-use crate::clock;
 use crate::observe::lock::Unreadable;
 use crate::observe::node::Flushes;
 use crate::observe::{BatchRead, Found, KeyId, KeyRead, Mono, NodeRef, Span};
-
-/// How long a value with too many elements to be read is left uncounted; a semaphore's members come and go.
-const RECOUNT: Duration = Duration::from_secs(30);
 
 /// The keys of one node and how they are read.
 pub struct Sweeper {
@@ -31,8 +26,16 @@ pub struct Sweeper {
     pub(super) connection: u64,
     pub(super) slots: Slots,
     pub(super) groups: Groups,
+    /// How many keys a transaction has.
+    pub(super) size: BatchSize,
+    /// Full transactions since the server was last asked what they took.
+    pub(super) transactions: u64,
+    /// The newest key that was ever in the list.
+    pub(super) newest: Option<KeyId>,
     /// Keys whose type has to be asked for.
     pub(super) untyped: VecDeque<u32>,
+    /// Room for the keys of batches that are under way.
+    pub(super) spare: Vec<Vec<u32>>,
     /// Keys that changed their form during the present transaction.
     moves: Vec<(u32, Option<Form>)>,
     expiries: Vec<Option<i64>>,
@@ -66,7 +69,11 @@ impl Sweeper {
             connection: 0,
             slots: Slots::default(),
             groups: Groups::new(dialect, batch::BATCH),
+            size: BatchSize::default(),
+            transactions: 0,
+            newest: None,
             untyped: VecDeque::new(),
+            spare: Vec::new(),
             moves: Vec::new(),
             expiries: Vec::new(),
             retry_refused: false,
@@ -87,7 +94,9 @@ impl Sweeper {
         self.connection = connection;
         self.membership = membership;
         // Keys of two slots cannot be in one transaction.
-        let limit = if membership.is_some() { 1 } else { batch::BATCH };
+        let limit = if membership.is_some() { 1 } else { self.size.keys() };
+        self.size.connected();
+        self.transactions = 0;
         let multi = self.starved.is_none();
         self.groups = Groups::new(Dialect { multi, ..dialect }, limit);
         self.untyped.clear();
@@ -104,51 +113,9 @@ impl Sweeper {
         }
     }
 
-    /// Takes over the list of watched keys.
-    pub fn sync(&mut self, list: &KeyList) {
-        let none = KeyList::default();
-        let list = if self.is_shut_out { &none } else { list };
-        for watched in list.iter() {
-            if self.slots.place(watched.id).is_none()
-                && let Some(place) = self.slots.insert(Slot::new(watched.clone()))
-            {
-                self.untyped.push_back(place);
-            }
-        }
-        if self.slots.len() > list.len() {
-            let kept = |id: &KeyId| list.binary_search_by_key(id, |w| w.id).is_ok();
-            let removed: Vec<KeyId> = self.slots.ids().filter(|id| !kept(id)).collect();
-            for id in removed {
-                if let Some((place, slot)) = self.slots.remove(id) {
-                    self.untyped.retain(|p| *p != place);
-                    if let (Some(form), Some(home)) = (slot.form, slot.home) {
-                        self.groups.remove(form, home, place);
-                    }
-                }
-            }
-        }
-    }
-
     /// Gives what was refused another try with the next sweep.
     pub fn retry_refused(&mut self) {
         self.retry_refused = true;
-    }
-
-    /// The batches of a sweep that begins now; gives what was refused or too large long ago another try.
-    pub fn plan(&mut self) -> Vec<(Form, usize)> {
-        self.note_memory();
-        let now = clock::mono();
-        let at_once = std::mem::take(&mut self.retry_refused);
-        let again =
-            |slot: &Slot| slot.crowded.is_some_and(|since| at_once || now.since(since) >= RECOUNT);
-        let crowded = self.members(Form::Opaque).into_iter();
-        let mut retried: Vec<u32> =
-            crowded.filter(|p| self.slots.get(*p).is_some_and(again)).collect();
-        retried.extend(self.denied_due(at_once, now));
-        for place in retried {
-            self.settle(place, None);
-        }
-        self.groups.plan()
     }
 
     /// Runs one batch of the plan.
@@ -207,6 +174,7 @@ impl Sweeper {
             true => conn.walk(replies.saturating_sub(1)),
             false => conn.walk_all().ok_or_else(|| Failure::unexpected("a read"))?,
         };
+        self.transactions += u64::from(members.len() >= self.groups.limit());
         let count = if form == Form::Denied { 0 } else { members.len() };
         let mut exec = batch::open(form, dialect, count, walk, &mut self.expiries)?;
         let stamp = Stamp { time: exec.time, until: exec.until, absolute: dialect.absolute };
@@ -245,7 +213,7 @@ impl Sweeper {
             if slot.denied.take().is_some() {
                 self.refusals.readable(slot.watched.entry, true);
             }
-            if slot.note_absence(&read, span, self.settings.patience(&slot.watched.rules)) {
+            if slot.note_absence(&read, span, &self.settings) {
                 self.gone.push(key);
             }
             found.push(KeyRead { key, found: read });

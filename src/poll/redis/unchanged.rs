@@ -2,7 +2,6 @@
 //! as they were, as of the instant that was proven. What cannot be proven is read. Does not ask for the proof.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use super::ability::Abilities;
 use super::batch::{BATCH, Form};
@@ -165,8 +164,7 @@ impl Sweeper {
             let Some(slot) = self.slots.get_mut(*place) else { continue };
             let is_older = slot.read_at.is_some_and(|at| at < probe.span.sent);
             let Some(found) = slot.unchanged(probe.time).filter(|_| is_older) else { continue };
-            let patience: Duration = self.settings.patience(&slot.watched.rules);
-            if slot.note_absence(&found, probe.span, patience) {
+            if slot.note_absence(&found, probe.span, &self.settings) {
                 self.gone.push(slot.watched.id);
             }
             reads.push(KeyRead { key: slot.watched.id, found });

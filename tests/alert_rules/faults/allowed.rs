@@ -11,6 +11,7 @@ const ALLOWED: &[(&[&str], &str)] = &[
         &["DlockHolderUnobserved", "max and min", "(dlock:holder:info"],
         "every value is 1: who holds",
     ),
+    (&["DlockShardMissing", "max and min"], "every value is 1: who watches which share"),
     (&["dlock:holder:info: max and min"], "every value is 1: who holds"),
     (&["dlock:worker:dead: max and min"], "every value is 1: which worker is dead"),
     (&["dlock:recent_holder:info: max and min"], "every value is 1: who held"),

@@ -23,7 +23,7 @@ const LABELS: [&str; 11] = [
     "command", "resource",
 ];
 /// Labels of alerts that are about one exporter.
-const EXPORTER_LABELS: [&str; 4] = ["instance", "job", "poller", "target"];
+const EXPORTER_LABELS: [&str; 6] = ["instance", "job", "poller", "target", "shard", "total"];
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")

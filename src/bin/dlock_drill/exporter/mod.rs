@@ -2,6 +2,7 @@
 //! and says of each failure what to do about it. What follows from an answer is decided elsewhere.
 
 pub mod document;
+mod flags;
 pub mod http;
 pub mod metrics;
 pub mod trouble;
@@ -13,6 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 
 pub use self::document::{Incidents, LockDocument};
+pub use self::flags::Flags;
 pub use self::http::{Access, Http};
 pub use self::metrics::Metrics;
 pub use self::trouble::Trouble;

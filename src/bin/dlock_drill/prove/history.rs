@@ -19,7 +19,9 @@ pub struct Look {
     pub seconds: f64,
     /// Counts the runs of the exporter: counters of two runs are not compared.
     pub run: u32,
-    /// Something may have happened unseen since the look before.
+    /// The exporter was started anew since the look before: what it had counted and remembered is gone.
+    pub is_after_restart: bool,
+    /// That, or the lock was not read for longer than the patience: something may have come and gone unseen.
     pub is_after_gap: bool,
     /// The lock.
     pub document: LockDocument,
@@ -82,15 +84,16 @@ pub struct History {
     pub tenures: Tenures,
     /// Looks were forgotten: a judge that needs the beginning cannot have it.
     pub is_cut: bool,
-    /// No look for longer than this is a gap; in seconds.
+    /// No fresh look for longer than this is a gap; in seconds.
     pub patience: f64,
+    fresh: Option<f64>,
     started: Option<f64>,
 }
 
 impl History {
     /// An empty one.
     pub fn new(poll: f64) -> Self {
-        Self { poll, patience: (poll * 3.0).max(2.0), ..Self::default() }
+        Self { poll, patience: (poll * 6.0).max(5.0), ..Self::default() }
     }
 
     /// Takes a look.
@@ -113,9 +116,12 @@ impl History {
             let is_back = look.document.generation < last.document.generation;
             let is_other = is_other_run || is_back;
             look.run = last.run + u32::from(is_other);
-            look.is_after_gap = is_other
-                || !look.document.lock.fresh
-                || look.seconds - last.seconds > self.patience;
+            look.is_after_restart = is_other;
+            let silence = look.seconds - self.fresh.unwrap_or(0.0);
+            look.is_after_gap = is_other || silence > self.patience;
+        }
+        if look.document.lock.fresh {
+            self.fresh = Some(look.seconds);
         }
         self.tenures.take(&look, self.looks.len());
         if self.looks.len() == MOST {
@@ -136,7 +142,13 @@ impl History {
         self.looks.iter().filter(move |l| l.seconds >= seconds)
     }
 
-    /// Whether something may have happened unseen after that instant.
+    /// Whether the exporter was started anew after that instant, and by the other.
+    pub fn has_restart(&self, after: f64, by: f64) -> bool {
+        let mut within = self.looks.iter().filter(|l| l.seconds > after && l.seconds <= by);
+        self.is_cut || within.any(|l| l.is_after_restart)
+    }
+
+    /// Whether something may have come and gone unseen after that instant.
     pub fn has_gap_since(&self, seconds: f64) -> bool {
         self.is_cut || self.looks.iter().any(|l| l.seconds > seconds && l.is_after_gap)
     }

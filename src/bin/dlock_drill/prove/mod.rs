@@ -15,8 +15,8 @@ use std::time::Duration;
 use dlock_exporter::clock;
 use dlock_exporter::observe::Mono;
 
+use crate::exporter::Exporter;
 use crate::exporter::watch::Watch;
-use crate::exporter::{Access, Exporter};
 use crate::failure::Failure;
 use crate::files::{try_out, write};
 use crate::outcome::{Event, Verdict};
@@ -54,11 +54,7 @@ pub async fn run(options: Options) -> Result<u8, Failure> {
     for file in [&options.json, &options.svg].into_iter().flatten() {
         try_out(file)?;
     }
-    let access = Access {
-        basic: options.exporter_user.clone().zip(options.exporter_password_file.clone()),
-        ca_file: options.exporter_ca_file.clone(),
-        telemetry_path: options.exporter_telemetry_path.clone(),
-    };
+    let access = options.access.access();
     let failed = |e: crate::exporter::Trouble| Failure::new(e.to_string());
     let exporter = Exporter::new(url, access).map_err(failed)?;
     let limit = Duration::try_from_secs_f64(options.timeout)
@@ -175,6 +171,7 @@ pub fn reported(
             what: e.what.to_owned(),
             verdict: e.verdict.unwrap_or(Verdict::NotJudged),
             needed: e.is_needed,
+            at: None,
             seconds: seconds.filter(|_| e.verdict.is_some()),
             polls: seconds.filter(|_| e.verdict.is_some()).map(|s| history.polls(s)),
             within_seconds: None,

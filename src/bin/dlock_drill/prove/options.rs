@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::exporter::Flags;
+
 /// `dlock_drill prove`.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
@@ -22,18 +24,9 @@ pub struct Options {
     /// The exporter that watches it, such as http://127.0.0.1:10121
     #[arg(long, value_name = "URL")]
     pub exporter: Option<String>,
-    /// User for the exporter's basic auth
-    #[arg(long, value_name = "NAME", requires = "exporter_password_file")]
-    pub exporter_user: Option<String>,
-    /// File with that user's password
-    #[arg(long, value_name = "FILE", requires = "exporter_user")]
-    pub exporter_password_file: Option<PathBuf>,
-    /// PEM file of the authority that the exporter's certificate is from
-    #[arg(long, value_name = "FILE")]
-    pub exporter_ca_file: Option<PathBuf>,
-    /// Where its metrics are, if its --web.telemetry-path is another
-    #[arg(long, value_name = "PATH")]
-    pub exporter_telemetry_path: Option<String>,
+    /// How it is asked.
+    #[command(flatten)]
+    pub access: Flags,
     /// Write what was found as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

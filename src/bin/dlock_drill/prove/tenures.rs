@@ -48,6 +48,11 @@ pub struct Tenure {
 }
 
 impl Tenure {
+    /// Whether the same worker has it in both, as far as both are named.
+    pub fn is_same_worker(&self, other: &Self) -> bool {
+        self.worker.is_some() && self.worker == other.worker
+    }
+
     /// Its worker for people.
     pub fn who(&self) -> &str {
         self.worker.as_deref().unwrap_or("the holder")

@@ -93,6 +93,9 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Nothing passes without it; what is not needed can only fail.
     pub needed: bool,
+    /// When it was seen, in seconds since the beginning, if that is not the fault and `seconds`.
+    #[serde(skip)]
+    pub at: Option<f64>,
     /// When it was seen, in seconds since the fault.
     pub seconds: Option<f64>,
     /// The same in poll intervals of the exporter.
@@ -109,6 +112,7 @@ impl From<&Expectation> for Finding {
             what: e.what.clone(),
             verdict: e.verdict,
             needed: true,
+            at: e.at,
             seconds: e.seconds,
             polls: e.polls,
             within_seconds: e.within_seconds,

@@ -226,7 +226,7 @@ impl Sheet<'_> {
         let mut last = f64::NEG_INFINITY;
         for (n, finding) in report.expectations.iter().enumerate() {
             let Some(seconds) = finding.seconds else { continue };
-            let x = self.x(seconds + fault.unwrap_or(0.0));
+            let x = self.x(finding.at.unwrap_or(seconds + fault.unwrap_or(0.0)));
             row = if (x - last).abs() < 20.0 { row + 1 } else { 0 };
             last = x;
             let y = top - 8.0 + f64::from(row) * 21.0;

@@ -11,6 +11,7 @@ fn report() -> Report {
         what: what.into(),
         verdict,
         needed: true,
+        at: None,
         seconds,
         polls: seconds.map(|s| s / 2.0),
         within_seconds: None,

@@ -39,7 +39,7 @@ impl Scenario for Partition {
                 .rises(&[
                     ("renewal_overdue", 1..=1),
                     ("holder_stale", 0..=1),
-                    ("lease_shorter_than_stall", 0..=1),
+                    ("lease_shorter_than_stall", 0..=2),
                     ("lease_lapses_in_use", 0..=1),
                 ])
                 .await;
@@ -91,7 +91,7 @@ impl Scenario for LateRestore {
                     ("contested", 1..=1),
                     ("renewal_overdue", 0..=2),
                     ("holder_stale", 0..=1),
-                    ("lease_shorter_than_stall", 0..=1),
+                    ("lease_shorter_than_stall", 0..=2),
                     ("lease_lapses_in_use", 0..=1),
                 ])
                 .await;

@@ -49,7 +49,7 @@ impl Scenario for Pause {
                 .rises(&[
                     ("holder_stale", 1..=1),
                     ("renewal_overdue", 0..=1),
-                    ("lease_shorter_than_stall", 0..=1),
+                    ("lease_shorter_than_stall", 0..=2),
                     ("lease_lapses_in_use", 0..=1),
                 ])
                 .await;

@@ -101,7 +101,7 @@ impl Scenario for RenewalOutlives {
                     ("holder_stale", 1..=1),
                     ("renewal_after_lost_liveness", 1..=1),
                     ("renewal_overdue", 0..=1),
-                    ("lease_shorter_than_stall", 0..=1),
+                    ("lease_shorter_than_stall", 0..=2),
                     ("lease_lapses_in_use", 0..=1),
                 ])
                 .await;

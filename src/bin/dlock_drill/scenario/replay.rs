@@ -28,7 +28,7 @@ impl Scenario for Replay {
             holder.pause().await?;
             stage.expect("dlock_lock_held 0", stage.lapsed(), |l| l.is_free()).await;
             stage.mark("its successor begins with the first request again");
-            let work = stage.renew_every() * 2.0;
+            let work = stage.lease();
             let next = stage.start(stage.worker(2).repeating().cycles(1, work, 0.0)).await?;
             let name = next.name().to_owned();
             stage
@@ -69,7 +69,7 @@ impl Scenario for Replay {
                     ("contested", 1..=1),
                     ("holder_stale", 1..=1),
                     ("renewal_overdue", 0..=2),
-                    ("lease_shorter_than_stall", 0..=1),
+                    ("lease_shorter_than_stall", 0..=2),
                     ("lease_lapses_in_use", 0..=1),
                 ])
                 .await;

@@ -58,9 +58,10 @@ impl Setup {
         let port = free_port()?;
         let dir = private_dir()?;
         let text = format!(
-            "port {port}\nbind 127.0.0.1\ndir {}\nsave \"\"\nappendonly no\nrequirepass {1}\nmasterauth {1}\n\
+            "port {port}\nbind 127.0.0.1\ndir {:?}\nsave \"\"\nappendonly no\nrequirepass {1}\nmasterauth {1}\n\
              repl-diskless-sync-delay 0\nrepl-ping-replica-period 1\n{2}",
-            dir.path().display(),
+            // In quotes: it may have a space in it.
+            dir.path().display().to_string(),
             self.password,
             self.lines
         );

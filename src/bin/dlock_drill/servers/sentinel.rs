@@ -31,10 +31,10 @@ impl Sentinel {
     pub async fn watch(program: &Path, primary: &Server, password: &str) -> Result<Self, Failure> {
         let (port, dir) = (free_port()?, private_dir()?);
         let text = format!(
-            "port {port}\nbind 127.0.0.1\ndir {dir}\nrequirepass {password}\nsentinel sentinel-pass {password}\n\
+            "port {port}\nbind 127.0.0.1\ndir {dir:?}\nrequirepass {password}\nsentinel sentinel-pass {password}\n\
              sentinel monitor {MASTER} 127.0.0.1 {primary} 2\nsentinel auth-pass {MASTER} {password}\n\
              sentinel down-after-milliseconds {MASTER} 1000\nsentinel failover-timeout {MASTER} 5000\n",
-            dir = dir.path().display(),
+            dir = dir.path().display().to_string(),
             primary = primary.port(),
         );
         let file = dir.path().join("sentinel.conf");

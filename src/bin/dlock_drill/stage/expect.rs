@@ -62,6 +62,7 @@ impl Stage {
         self.record(Expectation {
             what: what.into(),
             verdict: if took.is_some() { Verdict::Pass } else { Verdict::Fail },
+            at: seconds.map(|_| mono().secs_since(self.begun)),
             seconds,
             polls: seconds.map(|s| s / poll),
             within_seconds: Some(worst),
@@ -75,6 +76,7 @@ impl Stage {
         self.record(Expectation {
             what: what.into(),
             verdict: if is_so { Verdict::Pass } else { Verdict::Fail },
+            at: None,
             seconds: None,
             polls: None,
             within_seconds: None,
@@ -87,6 +89,7 @@ impl Stage {
         self.record(Expectation {
             what: what.into(),
             verdict: Verdict::NotJudged,
+            at: None,
             seconds: None,
             polls: None,
             within_seconds: None,
@@ -95,7 +98,9 @@ impl Stage {
     }
 
     fn record(&mut self, expectation: Expectation) {
-        self.note(&format!("{} {}", expectation.verdict.word(), expectation.what));
+        if expectation.verdict == Verdict::Fail {
+            self.note(&format!("FAIL {}", expectation.what));
+        }
         self.outcome.expectations.push(expectation);
     }
 

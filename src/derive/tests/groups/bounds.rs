@@ -75,7 +75,7 @@ fn series(f: &Fleet) -> (usize, usize) {
     let now = Instant { mono: f.sim.now(), wall: 1.7e9 };
     let view = View::of(&f.sim.state, now, 1);
     let text = render(&view, &SelfFacts::new(Duration::from_secs(1), 1.7e9));
-    let text = String::from_utf8(text).unwrap();
+    let text = String::from_utf8(text.to_vec()).unwrap();
     let count = |what: &str| text.lines().filter(|l| l.contains(what)).count();
     (count("group=\"jobs\""), count("lock=\"job-"))
 }

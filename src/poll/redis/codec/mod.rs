@@ -6,7 +6,7 @@
 mod scan;
 mod walk;
 
-pub use scan::{Scanner, is_push};
+pub use scan::{Scanner, end_of_queued, is_push};
 pub use walk::{Item, Walk};
 
 /// Largest reply that is accepted: all strings of a batch may have grown to a third of a megabyte since the last read.

@@ -137,6 +137,24 @@ proptest! {
     }
 
     #[test]
+    fn what_is_queued_ends_where_a_scan_ends_it(
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..20), at in 0_usize..12, cut in 0_usize..30, rest in tree()) {
+        let start = bytes.len();
+        let mut queued = b"+QUEUED\r\n".to_vec();
+        if let Some(byte) = queued.get_mut(at) {
+            *byte = byte.wrapping_add(1);
+        }
+        bytes.extend(queued);
+        bytes.extend(rest.bytes());
+        bytes.truncate(start + cut);
+        let scanned = Scanner::at(start).advance(&bytes);
+        match end_of_queued(&bytes, start) {
+            Some(end) => prop_assert_eq!(scanned, Ok(Some(end))),
+            None => prop_assert!(!bytes[start..].starts_with(b"+QUEUED\r\n")),
+        }
+    }
+
+    #[test]
     fn byte_by_byte_is_the_same(t in tree()) {
         let bytes = t.bytes();
         let mut scanner = Scanner::at(0);

@@ -27,6 +27,7 @@ slave0:ip=10.0.0.6,port=6380,state=online,offset=1316,lag=1\r\nslave1:ip=fd00::7
 slave2:ip=10.0.0.8,port=0,state=wait_bgsave,offset=0,lag=0\r\n\
 master_replid:61b0\r\nmaster_replid2:99ff\r\nmaster_repl_offset:1330\r\nsecond_repl_offset:1200\r\n\r\n# Commandstats\r\n\
 cmdstat_info:calls=6,usec=122,usec_per_call=20.33,rejected_calls=0,failed_calls=0\r\n\
+cmdstat_exec:calls=7,usec=350,usec_per_call=50.00,rejected_calls=0,failed_calls=0\r\n\
 cmdstat_flushall:calls=2,usec=12,usec_per_call=12.00,rejected_calls=0,failed_calls=0\r\n\
 cmdstat_swapdb:calls=1,usec=12,usec_per_call=12.00,rejected_calls=0,failed_calls=0\r\n";
 
@@ -44,6 +45,13 @@ fn redis_62_replica_without_link() {
     assert_eq!((f.offset, f.second_offset, f.replid2), (Some(1400), None, None));
     assert_eq!(f.flushes, None, "commandstats were not asked for");
     assert_eq!((f.connection, f.time), (3, Some(ServerTime(9))));
+}
+
+#[test]
+fn what_transactions_took() {
+    assert_eq!(execs(REDIS_70_PRIMARY), Some(Execs { calls: 7, micros: 350 }));
+    assert_eq!(execs("cmdstat_exec:calls=7,usec=-1\r\n"), None);
+    assert_eq!(execs(VALKEY_91), None);
 }
 
 #[test]

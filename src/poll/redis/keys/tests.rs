@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{NameTemplate, Pattern};
+use crate::config::{NameTemplate, Pattern, Shard};
 
 fn rules() -> Arc<LockRules> {
     Arc::new(LockRules::default())
@@ -17,7 +17,7 @@ fn many(name: &str, pattern: &str, capture: Option<&str>, max_locks: usize) -> L
 }
 
 fn keys(entries: &[LockConfig]) -> Keys {
-    Keys::new(StoreId(0), entries, 3).0
+    Keys::new(StoreId(0), Share::default(), entries, 3).0
 }
 
 fn name(told: &Option<Observation>) -> &str {
@@ -42,7 +42,7 @@ fn several_keys_of_one_lock_are_watched_under_one_name() {
     };
     let entries =
         [one("a", "x"), several("b", ["k1", "k2", "k3"]), several("c", ["k4", "k5", "x"])];
-    let (mut keys, told) = Keys::new(StoreId(4), &entries, 3);
+    let (mut keys, told) = Keys::new(StoreId(4), Share::default(), &entries, 3);
     let watched: Vec<_> = told
         .iter()
         .filter_map(|o| match o {
@@ -64,8 +64,12 @@ fn several_keys_of_one_lock_are_watched_under_one_name() {
 
 #[test]
 fn configured_keys_are_there_from_the_start() {
-    let (keys, told) =
-        Keys::new(StoreId(4), &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")], 3);
+    let (keys, told) = Keys::new(
+        StoreId(4),
+        Share::default(),
+        &[one("a", "lock:a"), one("b", "lock:a"), one("a", "k")],
+        3,
+    );
     assert_eq!(keys.list().len(), 1);
     assert!(
         matches!(&told[0], Observation::KeyWatched(w) if w.store == StoreId(4) && &*w.key_text == "lock:a")
@@ -244,4 +248,35 @@ fn a_refused_key_that_no_scan_meets_any_more_has_gone() {
     }
     assert_eq!(forgotten, [a]);
     assert!(keys.offer(b"a").is_some(), "it is back");
+}
+
+#[test]
+fn each_lock_is_watched_by_one_share_and_missed_by_none() {
+    let entries =
+        [many("job:{id}", "job:*", Some("^job:(?P<id>.+)$"), 100), one("orders", "lock:orders")];
+    let mut watched = Vec::new();
+    for index in 0..3 {
+        let share = Share::new("main".into(), Shard::new(index, 3).unwrap());
+        let (mut keys, told) = Keys::new(StoreId(0), share, &entries, 3);
+        watched.extend(told.iter().filter_map(name_of));
+        let before = watched.len();
+        let offered = (0..90).filter_map(|n| keys.offer(format!("job:{n}").as_bytes()));
+        watched.extend(offered.filter_map(|o| name_of(&o)));
+        assert!(keys.offer(b"lock:orders").is_none());
+        assert!(watched.len() > before + 15, "{index}");
+        // What another one watches is not missed.
+        assert!(keys.cycle_done(true).is_empty());
+    }
+    watched.sort();
+    let mut expected: Vec<String> = (0..90).map(|n| format!("job:{n}")).collect();
+    expected.push("orders".into());
+    expected.sort();
+    assert_eq!(watched, expected);
+}
+
+fn name_of(told: &Observation) -> Option<String> {
+    match told {
+        Observation::KeyWatched(w) => Some(w.lock.to_string()),
+        _ => None,
+    }
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::config::{LockConfig, LockKeys, LockRules};
 use crate::observe::StoreId;
 use crate::poll::redis::keys::Keys;
+use crate::poll::redis::share::Share;
 
 /// How many members a sorted set has; read of no other form.
 const COUNT: &[u8] = b":65\r\n";
@@ -9,7 +10,7 @@ const COUNT: &[u8] = b":65\r\n";
 fn slot() -> Slot {
     let rules = Arc::new(LockRules::default());
     let keys = LockKeys::One { name: "a".into(), key: b"a".to_vec() };
-    let (keys, _) = Keys::new(StoreId(0), &[LockConfig { keys, rules }], 1);
+    let (keys, _) = Keys::new(StoreId(0), Share::default(), &[LockConfig { keys, rules }], 1);
     Slot::new(keys.list()[0].clone())
 }
 

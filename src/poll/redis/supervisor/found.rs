@@ -1,10 +1,32 @@
 //! Keys that patterns find, and those that go: what the supervisor tells of them, and the list that all nodes read.
 
+use std::time::Duration;
+
 use tracing::warn;
 
 use super::{Closed, Supervisor};
 use crate::clock;
-use crate::observe::{KeyId, Line, Observation};
+use crate::observe::{KeyId, Line, Mono, Observation};
+
+/// When the list of keys is handed out. Each time costs as much as there are keys, and SCAN brings a few hundred at a time.
+#[derive(Default)]
+pub(super) struct Listing {
+    is_due: bool,
+    /// When that was last done.
+    at: Mono,
+}
+
+/// Between two lists, for each key: a small part of the time goes into them.
+const PAUSE_NANOS: u64 = 1000;
+
+impl Listing {
+    /// How long it has to wait, if it is due.
+    pub(super) fn until(&self, now: Mono, keys: usize) -> Option<Duration> {
+        let keys = u64::try_from(keys).unwrap_or(u64::MAX);
+        let pause = Duration::from_nanos(PAUSE_NANOS.saturating_mul(keys));
+        self.is_due.then(|| pause.saturating_sub(now.since(self.at)))
+    }
+}
 
 impl Supervisor {
     /// SCAN saw these keys in a line; `is_last` if they are the last of a round there.
@@ -60,8 +82,35 @@ impl Supervisor {
             self.send(observation).await?;
         }
         if is_changed {
-            self.publish();
+            self.listing.is_due = true;
+            self.list_in_time();
         }
         Ok(())
+    }
+
+    /// Hands out a list that is due, unless the last one was only just.
+    pub(super) fn list_in_time(&mut self) {
+        let now = clock::mono();
+        if self.listing.until(now, self.keys.len()).is_some_and(|left| left.is_zero()) {
+            self.listing = Listing { is_due: false, at: now };
+            self.publish();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_keys_there_are_the_longer_a_list_waits() {
+        let now = Mono(5_000_000_000);
+        let mut listing = Listing::default();
+        assert_eq!(listing.until(now, 1_000_000), None, "nothing has changed");
+        listing.is_due = true;
+        assert_eq!(listing.until(now, 1_000_000), Some(Duration::ZERO));
+        listing.at = now.minus(Duration::from_millis(1));
+        assert_eq!(listing.until(now, 1000), Some(Duration::ZERO));
+        assert_eq!(listing.until(now, 1_000_000), Some(Duration::from_millis(999)));
     }
 }

@@ -31,6 +31,7 @@ impl Bench {
             poll_interval: Duration::from_millis(50),
             sweep_interval: Duration::from_secs(60),
             retain: Duration::from_secs(60),
+            shard: Default::default(),
         };
         let handle = spawn(Arc::new(config), ID, settings, out);
         Self { feed: EventFeed::new(handle.clone(), None), handle, facts }

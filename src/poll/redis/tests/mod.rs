@@ -1,6 +1,7 @@
 //! Against a real redis-server.
 
 mod acl;
+mod ahead;
 mod beside;
 mod celery;
 mod collections;

@@ -31,6 +31,7 @@ impl Bench {
             poll_interval: Duration::from_millis(50),
             sweep_interval: Duration::from_secs(60),
             retain: Duration::from_secs(60),
+            shard: Default::default(),
         };
         let handle = spawn(Arc::new(store), ID, settings, out);
         Self { reader: ListReader::new(handle.clone()), handle, _facts: facts }

@@ -176,7 +176,8 @@ impl Watch {
     pub fn with(store: Store, poll_interval: Duration, retain: Duration) -> Self {
         let (out, observations) = mpsc::channel(1024);
         let sweep_interval = Duration::from_secs(300);
-        let settings = Settings { poll_interval, sweep_interval, retain };
+        let settings =
+            Settings { poll_interval, sweep_interval, retain, shard: Default::default() };
         let handle = spawn(Arc::new(store), ID, settings, out);
         Self { handle, observations, keys: Vec::new(), last_failure: String::new() }
     }

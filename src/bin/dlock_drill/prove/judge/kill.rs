@@ -3,7 +3,7 @@
 use super::lost::{Lost, Search, search};
 use super::pause::waits;
 use super::takeover::{Takeover, takeover};
-use super::{Criterion, Judgement, expect_one_owner, secs};
+use super::{Criterion, Judgement, expect_one_owner, is_end_unseen, secs};
 use crate::outcome::Verdict;
 use crate::prove::history::History;
 use crate::prove::tenures::WRITE;
@@ -109,12 +109,9 @@ fn expect_quiet(judgement: &mut Judgement, history: &History, lost: &Lost, base:
         lost.tenure.expiry.zip(base.expiry).is_some_and(|(last, then)| last > then + WRITE);
     let (verdict, text) = if is_written {
         (Verdict::Fail, "its last expiry is later than the one after the kill".to_owned())
-    } else if history.looks.iter().any(|l| l.seconds > from && l.seconds <= over && l.is_after_gap)
-    {
-        (
-            Verdict::NotJudged,
-            "the exporter did not see the lock all the time: make the fault again".to_owned(),
-        )
+    } else if history.has_restart(from, over) || is_end_unseen(history, &lost.tenure) {
+        let text = "the exporter did not see the lock until its end: make the fault again";
+        (Verdict::NotJudged, text.to_owned())
     } else {
         (Verdict::Pass, "its expiry stayed as the first read after the loss had it".to_owned())
     };

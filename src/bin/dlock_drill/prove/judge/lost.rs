@@ -23,7 +23,10 @@ pub enum Search {
     /// Nobody holds the lock.
     NoHolder,
     /// Nothing says whether its holder lives.
-    NoLiveness,
+    NoLiveness {
+        /// Since when, in the watch's seconds.
+        since: f64,
+    },
     /// It lives.
     Alive {
         /// Who.
@@ -70,7 +73,13 @@ pub fn search(history: &History, ways: &[&str]) -> Search {
                     found = Some((*at, n, fingerprint, liveness));
                 }
             }
-            _ if !is_lost(&liveness) && found.is_none() => last = Search::NoLiveness,
+            // A worker that just acquired was not looked at yet.
+            _ if !is_lost(&liveness)
+                && found.is_none()
+                && !matches!(last, Search::NoLiveness { .. }) =>
+            {
+                last = Search::NoLiveness { since: look.seconds };
+            }
             _ => {}
         }
     }

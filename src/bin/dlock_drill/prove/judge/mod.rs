@@ -12,6 +12,7 @@ mod takeover;
 mod tests;
 
 use super::history::History;
+use super::tenures::Tenure;
 use crate::outcome::Verdict;
 
 /// What a criterion is, for people.
@@ -155,6 +156,13 @@ fn contested(
             lock.contention.iter().find(|c| c.proof && is_new(c.age_seconds) && is_meant(&c.kind));
         proof.map(|proof| (look.seconds, proof.detail.clone()))
     })
+}
+
+/// Whether a renewal may have come after the last read that showed the tenure.
+fn is_end_unseen(history: &History, tenure: &Tenure) -> bool {
+    let is_seen = tenure.evidence.as_deref() == Some("lapsed");
+    let unseen = tenure.gone.zip(tenure.last).map_or(f64::INFINITY, |(gone, last)| gone - last);
+    !is_seen && unseen > history.patience
 }
 
 /// That no two owners had it at once, as far as the exporter judges that. It refutes; alone it proves nothing.

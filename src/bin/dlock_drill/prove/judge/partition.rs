@@ -79,7 +79,9 @@ fn reassigned(history: &History) -> Option<(Tenure, Tenure, f64)> {
     let pairs = all.iter().zip(all.iter().skip(1));
     // A hand-over that was a release is no partition.
     let mut pairs = pairs.filter(|(old, next)| {
-        old.fingerprint != next.fingerprint && old.evidence.as_deref() != Some("released")
+        !old.is_same_worker(next)
+            && old.fingerprint != next.fingerprint
+            && old.evidence.as_deref() != Some("released")
     });
     let found = pairs.find(|(old, next)| {
         old.evidence.as_deref().is_some_and(|e| e != "unknown")
@@ -112,36 +114,47 @@ fn expect_after(judgement: &mut Judgement, history: &History, old: &Tenure, next
     judgement.expect(AFTER, verdict, Some(next.seen), text);
 }
 
-/// When the old holder was seen to be back: by a heart that had stood still for longer than it ever does, or by the user's word.
+/// Gaps between beats from which on it is known what is usual.
+const GAPS: usize = 4;
+
+/// When the old holder was seen to be back: by its heart, which stood still when its lease ended and for longer than it usually does,
+/// or by the user's word.
 fn healed(history: &History, old: &Tenure, next: &Tenure) -> Option<f64> {
     if let Some(told) = history.told.filter(|told| *told >= next.seen) {
         return Some(told);
     }
     let worker = old.worker.as_ref()?;
-    let long =
-        usual_gap(history, old, worker).map_or(0.0, |gap| gap * 2.0).max(history.poll * STILL);
-    let mut still: Option<(f64, f64)> = None;
+    let over = old.over?;
+    let usual = usual_gap(history, old, worker).unwrap_or(0.0);
+    let long = (usual * 3.0).max(history.poll * STILL);
+    let mut since: Option<(f64, f64)> = None;
     let mut was_still = false;
     for look in &history.looks {
         let Some(now) = look.workers.get(worker).and_then(|w| w.heartbeats) else { continue };
-        match still {
-            Some((since, count)) if count == now => was_still |= look.seconds - since >= long,
-            Some(_) if was_still && !look.is_after_gap && look.seconds > next.seen => {
+        match since {
+            Some((at, count)) if count == now => {
+                was_still |= look.seconds - at >= long && at <= over && look.seconds >= over;
+            }
+            Some(_) if was_still && !look.is_after_restart && look.seconds > next.seen => {
                 return Some(look.seconds);
             }
-            _ => (still, was_still) = (Some((look.seconds, now)), false),
+            _ => (since, was_still) = (Some((look.seconds, now)), false),
         }
     }
     None
 }
 
-/// The longest time between two beats of its heart while it had the lock.
+/// The usual time between two beats of its heart while it had the lock.
 fn usual_gap(history: &History, old: &Tenure, worker: &str) -> Option<f64> {
     let mut own = history.looks.iter().rev();
     let look = own.find(|l| l.liveness(&old.fingerprint).is_some())?;
     let beats = look.document.recent.beats.iter().find(|b| b.worker == worker)?;
     let ages = beats.ages_seconds.iter();
-    ages.clone().zip(ages.skip(1)).map(|(earlier, later)| earlier - later).reduce(f64::max)
+    let mut gaps: Vec<f64> =
+        ages.clone().zip(ages.skip(1)).map(|(earlier, later)| earlier - later).collect();
+    gaps.sort_by(f64::total_cmp);
+    // Of a few a single stall would be the usual one.
+    gaps.get(gaps.len() / 2).copied().filter(|_| gaps.len() >= GAPS)
 }
 
 fn expect_keeps(

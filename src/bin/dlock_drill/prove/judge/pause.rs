@@ -18,6 +18,8 @@ pub const CRITERION: Criterion = Criterion {
 };
 
 pub(super) const STANDS: &str = "the holder stands still until its lease is over";
+/// Polls in which somebody should have looked at the holder.
+const UNKNOWN: f64 = 10.0;
 const AFTER: &str = "another worker acquires only after the lease is over on the server";
 
 fn judge(history: &History) -> Judgement {
@@ -105,7 +107,7 @@ pub(super) fn waits(
     let watched = history.last().map_or(0.0, |l| l.seconds);
     match search {
         Search::NoHolder => Judgement::waits("a worker to hold the lock"),
-        Search::NoLiveness if history.polls(watched) > 10.0 => {
+        Search::NoLiveness { since } if history.polls(watched - since) > UNKNOWN => {
             let reasons = history.last().map(|l| {
                 let blind = l.document.lock.cannot_be_judged.iter();
                 blind
@@ -124,7 +126,7 @@ pub(super) fn waits(
                 ),
             )
         }
-        Search::NoLiveness => Judgement::waits("a sign of life of the holder"),
+        Search::NoLiveness { .. } => Judgement::waits("a sign of life of the holder"),
         Search::Alive { who, returns: 0 } => Judgement::waits(format!("{fault} now ({who})")),
         Search::Alive { who, .. } => Judgement::waits(format!(
             "{fault} again, for longer ({who}; it was back before its lease was over)"

@@ -3,7 +3,7 @@
 use super::lost::{Search, search};
 use super::pause::waits;
 use super::takeover::{Takeover, takeover};
-use super::{Criterion, Judgement, expect_one_owner, secs};
+use super::{Criterion, Judgement, expect_one_owner, is_end_unseen, secs};
 use crate::outcome::Verdict;
 use crate::prove::history::{History, Look, is_lost};
 use crate::prove::tenures::{Tenure, WRITE};
@@ -171,12 +171,9 @@ fn expect_quiet(judgement: &mut Judgement, history: &History, paused: &Paused) {
         (Verdict::NotJudged, "the key has no expiry".to_owned())
     } else if !was_renewed(history, paused) {
         (Verdict::NotJudged, "no renewal was seen before the pause: let it renew first".to_owned())
-    } else if history.looks.iter().any(|l| l.seconds > from && l.seconds <= over && l.is_after_gap)
-    {
-        (
-            Verdict::NotJudged,
-            "the exporter did not see the lock all the time: make the fault again".to_owned(),
-        )
+    } else if history.has_restart(from, over) || is_end_unseen(history, &paused.tenure) {
+        let text = "the exporter did not see the lock until its end: make the fault again";
+        (Verdict::NotJudged, text.to_owned())
     } else {
         (Verdict::Pass, "its expiry stayed as it was".to_owned())
     };

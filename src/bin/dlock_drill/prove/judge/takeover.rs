@@ -29,6 +29,12 @@ pub enum Takeover {
 
 /// Judges how `to` got the lock from `from`.
 pub fn takeover(history: &History, from: &Tenure, to: &Tenure) -> Takeover {
+    if from.is_same_worker(to) {
+        return Takeover::Unclear(format!(
+            "{} acquired it again itself: let a second worker wait for it",
+            from.who()
+        ));
+    }
     let since = history.last().map_or(0.0, |l| l.seconds) - to.seen;
     let Some(evidence) = from.evidence.as_deref() else {
         if history.polls(since) < SETTLED {
@@ -124,7 +130,9 @@ fn by_bounds(history: &History, from: &Tenure, to: &Tenure) -> Takeover {
 /// When the second one acquired by its own expiry, less the length of the lease as it is configured: where the reads around it
 /// leave no time for a renewal, and agree.
 fn acquired(history: &History, from: &Tenure, to: &Tenure) -> Option<f64> {
-    let lease = &history.last()?.document.lock.lease;
+    // As it was known then: what is learned later must not turn a verdict.
+    let look = history.looks.iter().find(|l| l.seconds >= to.seen)?;
+    let lease = &look.document.lock.lease;
     let length =
         lease.length_seconds.filter(|_| lease.length_source.as_deref() == Some("config"))?;
     let (before, first) = (to.after.or(from.last)?, to.first?);

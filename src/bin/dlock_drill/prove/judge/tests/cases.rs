@@ -52,6 +52,12 @@ fn a_pause() {
         "something else renews",
     );
     comes_to(&paused, "pause", Proof::NotJudged, "another worker to acquire");
+    let itself = paused.clone().is(13.1, "a", "alive").set(13.4, "a", "t2").renew(14.0, 40.0, 1.0);
+    comes_to(&itself, "pause", Proof::NotJudged, "acquired it again itself");
+    // Whoever just acquired was not looked at yet; that is no reason to give up.
+    let fresh = held().delete(9.9).set(9.95, "b", "t2").is(0.0, "b", "unknown");
+    let fresh = fresh.is(11.0, "b", "alive").renew(10.5, 15.0, 1.0).is(15.1, "b", "stopped");
+    comes_to(&fresh.set(19.4, "a", "t3"), "pause", Proof::Proven, "b is stopped");
     comes_to(
         &held().is(0.0, "a", "unknown"),
         "pause",
@@ -114,6 +120,14 @@ fn a_partition() {
     comes_to(&apart, "partition", Proof::NotJudged, "the heal");
     apart.told = Some(18.0);
     comes_to(&apart, "partition", Proof::Proven, "2 writes refused");
+    // What lapsed on its own before is none.
+    let mut before =
+        World::new(0.5, 4.0, 60.0).set(1.0, "a", "t0").set(9.0, "a", "t1").renew(10.0, 22.0, 1.0);
+    before = before.set(25.3, "b", "t2").renew(26.0, 60.0, 1.0);
+    before.still = vec![(22.0, 30.0, "a")];
+    before.accepted = vec![(1.0, 7), (25.4, 8)];
+    before.refused = vec![27.0];
+    comes_to(&before, "partition", Proof::Proven, "1 write refused");
     let let_go = held().delete(11.2).set(11.7, "b", "t2").renew(12.0, 40.0, 1.0);
     comes_to(&let_go, "partition", Proof::NotJudged, "cut the holder off");
 }

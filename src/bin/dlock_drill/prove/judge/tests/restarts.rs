@@ -43,8 +43,11 @@ fn a_time_without_looks_is_a_gap() {
     }
     assert!(history.has_gap_since(1.0) && !history.has_gap_since(9.0));
     let stale = LockDocument { generation: 5, ..LockDocument::default() };
-    history.take(Look { seconds: 11.0, document: stale, ..Look::default() }, false);
+    history.take(Look { seconds: 11.0, document: stale.clone(), ..Look::default() }, false);
+    assert!(!history.has_gap_since(10.0), "a moment is none");
+    history.take(Look { seconds: 17.0, document: stale, ..Look::default() }, false);
     assert!(history.has_gap_since(10.0), "it was not read lately");
+    assert!(!history.has_restart(0.0, 20.0));
 }
 
 fn look(generation: u64, seconds: f64, renewals: u64) -> Look {
