@@ -96,7 +96,8 @@ fn an_exporter_without_its_signals_fails() {
 /// A server whose user `dlock` may also read what the drill writes.
 fn server() -> RedisServer {
     let line = acl_line_of_the_readme().replace("ACL SETUSER", "user");
-    let line = line.replace("PASSWORD", PASSWORD) + " %R~dlock_drill:*";
+    let line = line.replace("PASSWORD", PASSWORD)
+        + " %R~dlock_drill:* +psubscribe &__keyspace@0__:dlock_drill:*";
     let on = ["--notify-keyspace-events", "KEA"];
     RedisSetup::default().acl(&line).arguments(&on).start()
 }
@@ -152,15 +153,28 @@ fn on_a_server_of_ones_own_it_asks_first_and_leaves_nothing_behind() {
         assert!(stopped.ended().is_none(), "{}", stopped.log());
         held.then_some(())
     });
+    let elsewhere = format!("127.0.0.1:{}", free_port());
+    let mut second = drill(&["rehearse", "kill", "--redis", &redis, "--exporter", &url, "--write"]);
+    second.args(["--resource", &elsewhere, "--slack", SLACK, "--dir"]).arg(dir.path());
+    let (status, text) = said(second);
+    assert_eq!(status, Some(2), "two at once: {text}");
+    assert!(text.contains("another rehearsal runs"), "{text}");
     stopped.signal(Signal::INT);
     assert_eq!(stopped.wait(Duration::from_secs(30)).code(), Some(2), "{}", stopped.log());
     assert_eq!(keys(), "", "{}", stopped.log());
     assert!(!textfile.exists(), "nothing has passed");
 
+    let mut lost = words("kill", SLACK);
+    lost.args(["--write", "--json"]).arg(dir.path().join("not/there.json"));
+    let (status, text) = said(lost);
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("there.json cannot be written") && !text.contains("kill"), "{text}");
+
     let mut agreed = words("kill", SLACK);
-    agreed.arg("--write");
+    agreed.args(["overwrite", "--write"]);
     let (status, text) = said(agreed);
     assert_eq!(status, Some(0), "{text}\n{}", exporter.log());
+    assert!(text.contains("2 passed, 0 failed"), "{text}");
     assert_eq!(keys(), "", "{text}");
     let passed = std::fs::read_to_string(&textfile).expect("it was written");
     let sample = passed.lines().find_map(|l| {
@@ -168,7 +182,8 @@ fn on_a_server_of_ones_own_it_asks_first_and_leaves_nothing_behind() {
     });
     let at: f64 = sample.and_then(|v| v.parse().ok()).unwrap_or_else(|| panic!("{passed}"));
     assert!((dlock_exporter::clock::wall_secs() - at).abs() < 120.0, "{passed}");
-    let pids = std::fs::read_dir(dir.path()).expect("it is there").flatten();
-    let left: Vec<_> = pids.filter(|f| f.path().extension().is_some_and(|e| e == "pid")).collect();
+    let files = std::fs::read_dir(dir.path()).expect("it is there").flatten();
+    let left: Vec<_> =
+        files.filter(|f| f.file_name().to_string_lossy().starts_with("drill-")).collect();
     assert!(left.is_empty(), "{left:?}");
 }

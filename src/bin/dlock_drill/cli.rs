@@ -94,7 +94,7 @@ pub struct Rehearse {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// What a busy machine is given beyond the worst delays
-    #[arg(long, default_value_t = 3.0, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 3.0, value_name = "SECONDS", value_parser = slack)]
     pub slack: f64,
     /// Write what was found as JSON
     #[arg(long, value_name = "FILE")]
@@ -108,4 +108,23 @@ pub struct Rehearse {
     /// What the exporter's config agrees with.
     #[command(flatten)]
     pub with: fragment::Options,
+}
+
+/// At most an hour.
+fn slack(text: &str) -> Result<f64, String> {
+    let slack = text.parse::<f64>().ok().filter(|s| (0.0..=3600.0).contains(s));
+    slack.ok_or_else(|| "it is a number of seconds from 0 to 3600".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slack_is_a_time() {
+        let told =
+            |text: &str| Cli::try_parse_from(["dlock_drill", "rehearse", "--slack", text]).is_ok();
+        assert!(told("0") && told("2.5") && told("3600"));
+        assert!(!told("nan") && !told("inf") && !told("1e19") && !told("x"));
+    }
 }

@@ -37,8 +37,8 @@ pub fn print(options: &Options) -> Result<(), Failure> {
     let all = scenario::all();
     let runs: Vec<Run> = (1..=options.repeat).flat_map(|n| scenario::round(&all, n)).collect();
     let text = format!(
-        "# For dlock_drill rehearse: add this to the exporter's config, let its user read dlock_drill:* (%R~dlock_drill:*), and take\n\
-         # it out again after the rehearsal. `{store}` is the store of the server that is rehearsed on.\n{stores}{workers}",
+        "# For dlock_drill rehearse: add this to the exporter's config, let its user read dlock_drill:* (%R~dlock_drill:*, for\n\
+         # `overwrite` +psubscribe &__keyspace@0__:dlock_drill:*), and take it out again after the rehearsal. `{store}` is the store of the server that is rehearsed on.\n{stores}{workers}",
         store = options.store,
         stores = format_args!(
             "stores:\n  {}:\n    locks:\n{}",

@@ -4,6 +4,9 @@
 /// What every key of the drill begins with.
 pub const PREFIX: &str = "dlock_drill:";
 
+/// Whose rehearsal the server has at the moment.
+pub const CLAIM: &str = "dlock_drill:rehearsal";
+
 /// The lock of the n-th run of a scenario, as the exporter calls it.
 pub fn lock_name(scenario: &str, run: u32) -> String {
     format!("drill-{scenario}-{run}")

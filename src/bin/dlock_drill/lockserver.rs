@@ -51,6 +51,11 @@ impl Address {
         &self.text
     }
 
+    /// The user, if one is named.
+    pub fn user(&self) -> Option<&str> {
+        self.info.redis_settings().username()
+    }
+
     /// As the exporter's config wants it: without the user.
     pub fn url(&self) -> String {
         let db = match self.info.redis_settings().db() {

@@ -5,9 +5,11 @@
 
 mod bound;
 mod children;
+mod claim;
 mod cli;
 mod exporter;
 mod failure;
+mod files;
 mod film;
 mod fragment;
 mod http;

@@ -75,11 +75,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Nothing failed and something was judged; what was not run has not passed.
+    /// Everything that was expected held; what was not run, or was not judged in a part, has not passed.
     pub fn has_passed(&self) -> bool {
         self.not_run.is_none()
-            && !self.has_failed()
-            && self.expectations.iter().any(|e| e.verdict == Verdict::Pass)
+            && !self.expectations.is_empty()
+            && self.expectations.iter().all(|e| e.verdict == Verdict::Pass)
     }
 
     /// Something failed.

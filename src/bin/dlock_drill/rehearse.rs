@@ -9,16 +9,18 @@ use dlock_exporter::clock::wall_secs;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::claim::Claim;
 use crate::cli::Rehearse;
 use crate::exporter::Access;
 use crate::failure::Failure;
+use crate::files::{try_out, write};
 use crate::film::Film;
 use crate::fragment;
-use crate::lockserver::Address;
+use crate::lockserver::{Address, PASSWORD};
 use crate::observed::Observed;
 use crate::outcome::Outcome;
 use crate::private::{PrivateExporter, PrivateServer};
-use crate::report::{self, Report};
+use crate::report::{self, Picture, Report};
 use crate::resource::Resource;
 use crate::scenario;
 use crate::stage::Stage;
@@ -34,6 +36,13 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
             tell(&format!("{:20} {}", one.name(), one.about()));
         }
         return Ok(true);
+    }
+    if options.exporter.is_none() && options.start_exporter.is_none() {
+        return Err(Failure::new("give --exporter URL or --start-exporter"));
+    }
+    // A rehearsal takes minutes: what cannot be kept is told before.
+    for file in [&options.json, &options.svg, &options.textfile].into_iter().flatten() {
+        try_out(file)?;
     }
     let mut stop = Stop::new()?;
     let scratch = tempfile::Builder::new().prefix("dlock_drill").tempdir();
@@ -54,15 +63,28 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
     for number in 1..=options.with.repeat {
         let runs = scenario::round(&chosen, number);
         // An exporter of the drill's own is a new one for each round, so that none has more locks than one round.
-        let (world, _own_exporter) =
-            world(&options, &runs, server.clone(), scratch.path().into()).await?;
+        let made = tokio::select! {
+            made = world(&options, &runs, server.clone(), scratch.path().into()) => made?,
+            () = stop.wait() => return Err(Failure::new("stopped; nothing of it is written")),
+        };
+        let (world, _own_exporter) = made;
         let world = Arc::new(world);
-        world.check_empty(&runs)?;
+        let claim = Claim::take(&world.server)?;
+        if let Err(failure) = world.check_empty(&runs) {
+            claim.leave()?;
+            return Err(failure);
+        }
+        let mut playing = JoinSet::new();
         let played = tokio::select! {
-            played = play(&world, &runs, seed, &options) => played.ok_or("a scenario broke off"),
+            played = play(&mut playing, &world, &runs, seed, &options) => {
+                played.ok_or("a scenario broke off")
+            }
             () = stop.wait() => Err("stopped"),
         };
+        // Its workers end with a task; what they write after the cleaning would stay.
+        playing.shutdown().await;
         world.clean(&runs)?;
+        claim.leave()?;
         let played =
             played.map_err(|why| Failure::new(format!("{why}; what it had written is removed")))?;
         for (outcome, report) in played {
@@ -88,7 +110,7 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
     let passed = outcomes.iter().filter(|o| o.has_passed()).count();
     let failed = outcomes.iter().filter(|o| o.has_failed()).count();
     tell(&format!(
-        "{passed} passed, {failed} failed, {} not run",
+        "{passed} passed, {failed} failed, {} not run or not judged",
         outcomes.len() - passed - failed
     ));
     Ok(failed == 0 && passed > 0)
@@ -126,9 +148,10 @@ async fn world(
                 locks => format!("\n{locks}{}", fragment::workers(store, &dir)),
             };
             let yaml = format!(
-                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n    clients: on\n    locks:{watched}",
+                "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n{}    clients: on\n    locks:{watched}",
                 options.poll,
                 server.url(),
+                credentials(&server, &scratch)?,
             );
             let mut own = PrivateExporter::start(program, &yaml, &scratch)?;
             own.ready().await?;
@@ -161,8 +184,23 @@ async fn world(
     Ok((world, own))
 }
 
+/// The drill's own user and password as lines of the config of an exporter of its own; the directory is nobody else's.
+fn credentials(server: &Address, scratch: &Path) -> Result<String, Failure> {
+    let mut lines = String::new();
+    if let Some(user) = server.user() {
+        lines.push_str(&format!("    username: '{}'\n", user.replace('\'', "''")));
+    }
+    if let Ok(password) = std::env::var(PASSWORD) {
+        let file = scratch.join("password");
+        write(&file, password.as_bytes())?;
+        lines.push_str(&format!("    password_file: '{}'\n", file.display()));
+    }
+    Ok(lines)
+}
+
 /// All runs, so many at a time; each is told when it ends. `None` if one of them panicked.
 async fn play(
+    playing: &mut JoinSet<(Outcome, Option<Picture>)>,
     world: &Arc<World>,
     runs: &[Run],
     seed: u64,
@@ -170,7 +208,6 @@ async fn play(
 ) -> Option<Vec<(Outcome, Report)>> {
     let places = Arc::new(Semaphore::new(options.jobs.into()));
     let is_drawn = options.svg.is_some();
-    let mut playing = JoinSet::new();
     for run in runs.iter().copied() {
         let (world, places) = (Arc::clone(world), Arc::clone(&places));
         playing.spawn(async move {
@@ -213,12 +250,4 @@ fn beside(file: &Path, report: &Report) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let run = report.run.unwrap_or_default();
     file.with_file_name(format!("{stem}-{}-{run}.svg", report.name))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let told = |e| Failure::new(format!("{} cannot be written: {e}", path.display()));
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    std::fs::write(&new, bytes).map_err(told)?;
-    std::fs::rename(&new, path).map_err(told)
 }

@@ -64,12 +64,15 @@ mod tests {
     #[test]
     fn a_failure_keeps_the_last_pass_and_what_was_not_judged_is_none() {
         let before = "dlock_drill_last_pass_timestamp_seconds{scenario=\"kill\"} 17.5\nother 1\n";
+        let mut partly = outcome("overwrite", Verdict::Pass);
+        partly.expectations.extend(outcome("overwrite", Verdict::NotJudged).expectations);
         let outcomes = [
             outcome("kill", Verdict::Fail),
             outcome("pause", Verdict::Pass),
             outcome("pause", Verdict::Fail),
             outcome("replay", Verdict::NotJudged),
             outcome("partition", Verdict::Pass),
+            partly,
         ];
         let text = render(before, &outcomes);
         let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();

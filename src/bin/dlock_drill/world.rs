@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dlock_exporter::clock::mono;
 
+use crate::exporter::Metrics;
 use crate::failure::Failure;
 use crate::keys;
 use crate::lockserver::{Address, Kept};
@@ -70,7 +71,11 @@ impl World {
         // Tokens that never go down: an old resource's would be larger than those that begin with 1.
         let first = format!("{}", dlock_exporter::clock::wall_secs() as u64);
         for run in runs {
-            server.call::<()>(&["SET", &keys::fence_key(&run.lock()), &first])?;
+            let set = server.call::<()>(&["SET", &keys::fence_key(&run.lock()), &first]);
+            if let Err(failure) = set {
+                let _ = self.clean(runs);
+                return Err(failure);
+            }
         }
         Ok(())
     }
@@ -87,6 +92,7 @@ impl World {
             });
             let Some(missing) = missing else { return Ok(()) };
             if mono().since(begun) > limit {
+                self.check_store(&seen.metrics)?;
                 return Err(Failure::new(format!(
                     "the exporter at {} does not watch the lock {missing} of the store {}: add to its config what `dlock_drill config` \
                      prints (with the same --store, --dir, --resource and --repeat), let its user read dlock_drill:*, and reload \
@@ -99,22 +105,47 @@ impl World {
         }
     }
 
-    /// Removes every key and file that these runs can have left.
+    /// The store is one of the exporter's, and it can be read: without that, nothing of its locks can be told.
+    fn check_store(&self, metrics: &Metrics) -> Result<(), Failure> {
+        let (url, store) = (self.exporter.url(), &self.store);
+        let own = [("store", store.as_str())];
+        let mut nodes = metrics.all("dlock_store_up", &own).peekable();
+        if nodes.peek().is_none() {
+            let mut known: Vec<&str> =
+                metrics.all("dlock_store_up", &[]).filter_map(|s| s.label("store")).collect();
+            known.dedup();
+            return Err(Failure::new(format!(
+                "the exporter at {url} has no store {store}, but {known:?}: name with --store the one of this server"
+            )));
+        }
+        if nodes.all(|s| s.value == 0.0) {
+            return Err(Failure::new(format!(
+                "the exporter at {url} cannot read the store {store} (dlock_store_up 0): its log says why"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Removes every key and file that these runs can have left. What fails does not keep the rest.
     pub fn clean(&self, runs: &[Run]) -> Result<(), Failure> {
         let mut server = Kept::new(&self.server);
+        let mut cleaned = Ok(());
         for run in runs {
             let lock = run.lock();
-            let mut words = vec!["DEL".to_owned(), keys::lock_key(&lock), keys::fence_key(&lock)];
+            let mut left = vec![keys::lock_key(&lock), keys::fence_key(&lock)];
             for n in 1..=MOST_WORKERS {
                 let worker = keys::worker_name(&lock, n);
-                words.push(keys::heartbeat_key(&worker));
-                for end in ["pid", "pid.renewer"] {
+                left.push(keys::heartbeat_key(&worker));
+                for end in ["pid", "pid.renewer", "log"] {
                     let _ = std::fs::remove_file(self.dir.join(format!("{worker}.{end}")));
                 }
             }
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            server.call::<()>(&words)?;
+            // One by one: in a cluster several keys at once are refused.
+            for key in left {
+                let gone = server.call::<()>(&["DEL", &key]);
+                cleaned = cleaned.and(gone);
+            }
         }
-        Ok(())
+        cleaned
     }
 }

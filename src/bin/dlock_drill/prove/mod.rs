@@ -10,7 +10,6 @@ pub mod tenures;
 mod told;
 
 use std::io::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use dlock_exporter::clock;
@@ -19,6 +18,7 @@ use dlock_exporter::observe::Mono;
 use crate::exporter::Exporter;
 use crate::exporter::watch::Watch;
 use crate::failure::Failure;
+use crate::files::{try_out, write};
 use crate::outcome::{Event, Verdict};
 use crate::report::{self, Came, Finding, Kind, Recorded, Report};
 use crate::stop::Stop;
@@ -51,6 +51,9 @@ pub async fn run(options: Options) -> Result<u8, Failure> {
             "give --lock NAME and --exporter URL; `dlock_drill prove --list` explains what is proven",
         ));
     };
+    for file in [&options.json, &options.svg].into_iter().flatten() {
+        try_out(file)?;
+    }
     let access = options.access.access();
     let failed = |e: crate::exporter::Trouble| Failure::new(e.to_string());
     let exporter = Exporter::new(url, access).map_err(failed)?;
@@ -227,9 +230,4 @@ fn say(text: &str) {
 
 fn tell(text: &str) {
     let _ = write!(std::io::stdout(), "{text}");
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes)
-        .map_err(|e| Failure::new(format!("{} cannot be written: {e}", path.display())))
 }

@@ -3,7 +3,7 @@
 use super::{Act, Scenario};
 use crate::keys;
 use crate::lockserver::Kept;
-use crate::stage::{Stage, Within};
+use crate::stage::{Look, Stage, Within};
 
 /// A plain SET of a foreign token.
 pub struct Overwrite;
@@ -22,7 +22,13 @@ impl Scenario for Overwrite {
             let holder = stage.start(stage.worker(1)).await?;
             stage.healthy(&holder).await?;
             let mut server = Kept::new(&stage.world().server);
-            let proves = has_events(&mut server);
+            let missing = match has_events(&mut server) {
+                false => Some("the server has no keyspace events on (notify-keyspace-events KEA)"),
+                true if !hears(stage) => {
+                    Some("the exporter has no feed of events (its log says why)")
+                }
+                true => None,
+            };
             let stranger = keys::worker_name(stage.lock(), 2);
             let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
             let token = format!("{stranger}:{host}:1:{:032x}", stage.random().u128(..));
@@ -33,24 +39,25 @@ impl Scenario for Overwrite {
             server.call::<()>(&["SET", &key, &token, "PX", &lease])?;
             let soon = Within::polls(1.0);
             stage.expect("the stranger is shown", soon, |l| l.is_held_by(&stranger)).await;
-            if proves {
-                stage.expect("dlock_contested 1", soon, |l| l.is_up("contested")).await;
+            let Some(missing) = missing else {
+                let is_up = |l: &Look| l.is_up("contested");
+                if !stage.expect("dlock_contested 1", soon, is_up).await {
+                    stage.note(
+                        "nothing but keyspace events proves an overwrite: its user needs +psubscribe &__keyspace@0__:dlock_drill:*",
+                    );
+                }
                 stage
                     .expect("the end is told as overwritten", soon, |l| {
                         l.ends("overwritten") == 1.0
                     })
                     .await;
                 stage.rises(&[("contested", 1..=1), ("renewal_overdue", 0..=1)]).await;
-            } else {
-                stage.not_judged(
-                    "dlock_contested 1",
-                    "the server has no keyspace events on (notify-keyspace-events KEA), and nothing else proves an overwrite",
-                );
-                stage
-                    .expect("the end is told as unknown", soon, |l| l.ends("unknown") == 1.0)
-                    .await;
-                stage.rises(&[("renewal_overdue", 0..=1)]).await;
-            }
+                return Ok(());
+            };
+            let why = format!("{missing}, and nothing else proves an overwrite");
+            stage.not_judged("dlock_contested 1", &why);
+            stage.expect("the end is told as unknown", soon, |l| l.ends("unknown") == 1.0).await;
+            stage.rises(&[("renewal_overdue", 0..=1)]).await;
             Ok(())
         })
     }
@@ -61,4 +68,10 @@ fn has_events(server: &mut Kept) -> bool {
     let answer = server.call::<Vec<String>>(&["CONFIG", "GET", "notify-keyspace-events"]);
     let Some(flags) = answer.ok().and_then(|mut a| a.pop()) else { return true };
     flags.contains('K') && (flags.contains('A') || flags.contains('$'))
+}
+
+/// Whether the exporter has ever heard the store's events.
+fn hears(stage: &Stage) -> bool {
+    let own = [("store", stage.world().store.as_str())];
+    stage.look().metrics().all("dlock_store_event_gap_seconds_total", &own).next().is_some()
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,12 +9,12 @@ use super::{Ended, Stage};
 use crate::children::{self, Group};
 use crate::failure::Failure;
 use crate::keys;
-use crate::lockserver::PASSWORD;
+use crate::lockserver::{Kept, PASSWORD};
 
 /// Nothing on a stage lasts longer; a renewer that lost its drill ends then.
-const AT_MOST: &str = "600";
-/// Longest wait for a worker that is well.
-const HEALTHY: Duration = Duration::from_secs(60);
+const AT_MOST: f64 = 600.0;
+/// The same in polls of the exporter, which leases here are measured by.
+const POLLS_AT_MOST: f64 = 120.0;
 
 /// A worker that is to be started.
 pub struct Part {
@@ -134,7 +133,10 @@ impl Stage {
             .with("--fence", keys::fence_key(self.lock()))
             .with("--resource", self.world().resource.url(self.lock()))
             .with("--effect-every", beat.to_string())
-            .with("--at-most", AT_MOST)
+            .with(
+                "--at-most",
+                (self.world().poll.as_secs_f64() * POLLS_AT_MOST).max(AT_MOST).to_string(),
+            )
             .with("--pid-file", self.pid_file(&name).display().to_string())
     }
 
@@ -158,6 +160,19 @@ impl Stage {
         Ok(Actor { name: part.name, group, pid_file })
     }
 
+    /// What to think of where the exporter says that a lock is free whose key is there.
+    fn is_held_unseen(&self) -> String {
+        let (server, key) = (&self.world().server, keys::lock_key(self.lock()));
+        let is_there = Kept::new(server).call::<bool>(&["EXISTS", &key]).unwrap_or(false);
+        if !is_there || !self.look().is_free() {
+            return String::new();
+        }
+        let (store, server) = (&self.world().store, server.text());
+        format!(
+            ", but its key is there on {server}: is that the server of the exporter's store {store}?"
+        )
+    }
+
     /// Waits until the exporter sees the worker hold the lock, alive, with a few renewals, and all signals down. What counters
     /// show then is what they are held against later.
     pub async fn healthy(&mut self, worker: &Actor) -> Result<(), Ended> {
@@ -171,10 +186,11 @@ impl Stage {
                 && l.is_down("contested")
                 && l.is_down("renewal_overdue")
         };
-        let Some((_, look)) = self.until(HEALTHY, is_well).await else {
+        let Some((_, look)) = self.until(self.patience(), is_well).await else {
             let (told, log) = (self.look().told(), worker.group.log_tail());
+            let elsewhere = self.is_held_unseen();
             return Err(Ended::Broken(Failure::new(format!(
-                "the exporter does not see {} hold the lock and be well; {told}; its log ends with: {log}",
+                "the exporter does not see {} hold the lock and be well; {told}{elsewhere}; its log ends with: {log}",
                 worker.name()
             ))));
         };

@@ -34,6 +34,10 @@ impl Stage {
         self.expect("the successor is shown", within, move |l| l.is_held_by(&name)).await;
         self.expect_lapse().await;
         let what = format!("a lease that lapsed counts as expired under a holder who is {state}");
+        if self.look().ends("lapsed") == 0.0 {
+            let why = "the end was not told as lapsed: the reads around it were late, or the exporter finds none; rehearse again";
+            return self.not_judged(&what, why);
+        }
         self.expect(&what, within, move |l| {
             // One whose heartbeat stopped long ago is frozen.
             let seen = l.expired_under(state)

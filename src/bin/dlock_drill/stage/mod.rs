@@ -21,8 +21,9 @@ pub use actor::Actor;
 pub use expect::Within;
 pub use look::Look;
 
-/// Longest wait for a world that is well.
-const READY: Duration = Duration::from_secs(60);
+/// Longest wait for a world that is well, in seconds, and in polls where that is longer: four renewals are eight of them.
+const READY: f64 = 60.0;
+const READY_POLLS: f64 = 24.0;
 
 /// All signals of a lock, by their label values.
 fn signals() -> impl Iterator<Item = &'static str> {
@@ -60,6 +61,8 @@ pub struct Stage {
     random: fastrand::Rng,
     /// The metrics before the fault: what counters are held against.
     base: Arc<Metrics>,
+    /// When the exporter was started: what another one counted is no help.
+    started: Option<f64>,
     /// The fencing token that the resource knew then.
     base_token: Option<u64>,
     outcome: Outcome,
@@ -85,6 +88,7 @@ impl Stage {
             marked: now,
             random: course(seed, &run.lock()),
             base: world.exporter.now().metrics,
+            started: world.exporter.now().metrics.started(),
             base_token: None,
             outcome,
             world,
@@ -95,7 +99,7 @@ impl Stage {
     /// what they are held against later.
     pub async fn ready(&mut self, what: &str, holds: impl Fn(&Look) -> bool) -> Result<(), Ended> {
         self.marked = mono();
-        let Some((_, look)) = self.until(READY, holds).await else {
+        let Some((_, look)) = self.until(self.patience(), holds).await else {
             let told = self.look().told();
             return Err(
                 Failure::new(format!("the exporter does not see that {what}; {told}")).into()
@@ -106,6 +110,11 @@ impl Stage {
         Ok(())
     }
 
+    /// Longest wait for a world that is well.
+    fn patience(&self) -> Duration {
+        Duration::from_secs_f64((self.world.poll.as_secs_f64() * READY_POLLS).max(READY))
+    }
+
     /// What it stands in.
     pub fn world(&self) -> &World {
         &self.world
@@ -114,6 +123,7 @@ impl Stage {
     /// Goes on in another world: one with servers and an exporter of the scenario's own.
     pub fn enter(&mut self, world: Arc<World>) {
         self.base = world.exporter.now().metrics;
+        self.started = self.base.started();
         self.outcome.poll_seconds = world.poll.as_secs_f64();
         self.world = world;
     }
@@ -169,7 +179,8 @@ impl Stage {
     }
 
     /// What was found.
-    pub fn into_outcome(self) -> Outcome {
+    pub fn into_outcome(mut self) -> Outcome {
+        self.check_exporter();
         self.outcome
     }
 
@@ -181,7 +192,16 @@ impl Stage {
                 self.holds("the scenario runs to its end", false, failure.to_string())
             }
         }
+        self.check_exporter();
         self.outcome
+    }
+
+    /// One that was started anew meanwhile has counted from 0. It may have been the fault that ended it: it fails.
+    fn check_exporter(&mut self) {
+        if self.world.exporter.now().metrics.started() != self.started {
+            let why = "it was started anew, and counts from 0: what fails above may fail for that; if you did it, rehearse again";
+            self.holds("the exporter runs all the time", false, why);
+        }
     }
 }
 

@@ -133,10 +133,9 @@ fn expect_end(judgement: &mut Judgement, history: &History, lost: &Lost, base: &
     };
     let allowed = lease + skew.unwrap_or(0.0);
     let source = look.and_then(|l| l.document.lock.lease.length_source.as_deref());
-    let learned = if source == Some("learned") { " (learned: configure `lease`)" } else { "" };
     let of = match skew {
-        Some(skew) => format!("{}{learned} and {} of skew", secs(lease), secs(skew)),
-        None => format!("{}{learned} (the skew bound is not known)", secs(lease)),
+        Some(skew) => format!("{} and {} of skew", secs(lease), secs(skew)),
+        None => format!("{} (the skew bound is not known)", secs(lease)),
     };
     // The kill was before the read, so that the lease outlived it by at least this much.
     let least = expiry - base.read;
@@ -175,7 +174,26 @@ fn expect_end(judgement: &mut Judgement, history: &History, lost: &Lost, base: &
         judgement.waiting = Some("how the lease ended".to_owned());
         return judgement.expect(ENDS, None, None, "");
     };
+    // Held against itself no lease is too long.
+    let is_learned = source == Some("learned");
     let (verdict, text) = match evidence {
+        "lapsed" | "released" | "unknown" | "overwritten" if is_learned => (
+            Verdict::NotJudged,
+            format!(
+                "{bounds}: how long it is was learned from the lease itself; configure `lease`"
+            ),
+        ),
+        "lapsed" | "released" | "unknown" | "overwritten"
+            if least + bound > allowed && longest(history, lost) > allowed + 0.001 =>
+        {
+            let most = secs(longest(history, lost));
+            (
+                Verdict::NotJudged,
+                format!(
+                    "{bounds}, and before the kill {most} of it were left: shorten poll_interval"
+                ),
+            )
+        }
         "lapsed" | "released" | "unknown" | "overwritten" => (Verdict::Pass, bounds),
         other => (
             Verdict::NotJudged,
@@ -185,4 +203,11 @@ fn expect_end(judgement: &mut Judgement, history: &History, lost: &Lost, base: &
         ),
     };
     judgement.expect(ENDS, Some(verdict), Some(over), text);
+}
+
+/// The most that a read has shown to be left of this tenure's lease.
+fn longest(history: &History, lost: &Lost) -> f64 {
+    let own = history.looks.iter().filter(|l| l.liveness(&lost.tenure.fingerprint).is_some());
+    let left = own.filter_map(|l| Some(l.document.lock.lease.expiry_timestamp? - l.read()?));
+    left.fold(0.0, f64::max)
 }

@@ -169,6 +169,8 @@ fn expect_quiet(judgement: &mut Judgement, history: &History, paused: &Paused) {
         (Verdict::Fail, "its last expiry is later than the one after the pause".to_owned())
     } else if paused.expiry.is_none() {
         (Verdict::NotJudged, "the key has no expiry".to_owned())
+    } else if !was_renewed(history, paused) {
+        (Verdict::NotJudged, "no renewal was seen before the pause: let it renew first".to_owned())
     } else if history.has_restart(from, over) || is_end_unseen(history, &paused.tenure) {
         let text = "the exporter did not see the lock until its end: make the fault again";
         (Verdict::NotJudged, text.to_owned())
@@ -193,10 +195,41 @@ fn expect_clean(judgement: &mut Judgement, history: &History, paused: &Paused) -
             judgement.waiting = Some("how the lease ended".to_owned());
             (None, String::new())
         }
-        Takeover::AfterExpiry(how) | Takeover::Released(how) => (Some(Verdict::Pass), how),
+        Takeover::AfterExpiry(how) => (Some(Verdict::Pass), how),
+        Takeover::Released(how) if was_due(history, paused) => (Some(Verdict::Pass), how),
+        Takeover::Released(how) => (
+            Some(Verdict::NotJudged),
+            format!(
+                "{how} before a renewal was due: nothing shows that it was paused; let the work take longer"
+            ),
+        ),
         Takeover::Early(how) => (Some(Verdict::Fail), how),
         Takeover::Unclear(why) => (Some(Verdict::NotJudged), why),
     };
     judgement.expect(CLEAN, verdict, Some(next.seen), text);
     verdict.is_some()
+}
+
+/// Whether a renewal was due while it still had the lock, and did not come.
+fn was_due(history: &History, paused: &Paused) -> bool {
+    let own = history.looks.iter().skip(paused.at);
+    own.filter(|l| l.liveness(&paused.tenure.fingerprint).is_some()).any(|l| {
+        let lease = &l.document.lock.lease;
+        let is_past = |(age, usual): (f64, f64)| age > usual;
+        l.signal("renewal_overdue") == Some(true)
+            || lease.renewal_age_seconds.zip(lease.renewal_period_seconds).is_some_and(is_past)
+    })
+}
+
+/// Whether anything renews this lock: a period is known, or a renewal was seen.
+fn was_renewed(history: &History, paused: &Paused) -> bool {
+    let before = history.looks.iter().take(paused.at + 1);
+    let mut own = before.filter(|l| l.liveness(&paused.tenure.fingerprint).is_some());
+    let first = paused.tenure.first_expiry;
+    own.any(|l| {
+        let lease = &l.document.lock.lease;
+        let is_later = |(now, then): (f64, f64)| now > then + WRITE;
+        lease.renewal_period_seconds.is_some()
+            || lease.expiry_timestamp.zip(first).is_some_and(is_later)
+    })
 }

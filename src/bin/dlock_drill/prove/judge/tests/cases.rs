@@ -79,6 +79,17 @@ fn a_kill() {
     long.deeds.push((9.5, super::sim::Deed::Renew(25.0)));
     long.deeds.retain(|(at, _)| *at < 9.9);
     comes_to(&long, "kill", Proof::Refuted, "it may be 4.00 s");
+    // The length of a lease is no claim that the same lease can break.
+    let learned = World { length_source: "learned", ..killed.clone() };
+    comes_to(&learned, "kill", Proof::NotJudged, "configure `lease`");
+    // Two late reads hide that it was longer than it may be; those before it do not.
+    let mut coarse = killed.clone();
+    (coarse.poll, coarse.deeds) = (2.5, Vec::new());
+    for at in 1..=10 {
+        let at = f64::from(at);
+        coarse.deeds.push((at, super::sim::Deed::Set("a", "t1", at + 7.0)));
+    }
+    comes_to(&coarse, "kill", Proof::NotJudged, "shorten poll_interval");
     let early = killed.clone().set(11.7, "b", "t2");
     comes_to(&early, "kill", Proof::Refuted, "could not let go");
     comes_to(&held().is(10.3, "a", "stopped"), "kill", Proof::NotJudged, "");
@@ -147,6 +158,11 @@ fn effects() {
     let mut none = cut.clone();
     none.effects.clear();
     comes_to(&none, "effects", Proof::NotJudged, "no effect was seen");
+    // What the first one did says nothing of the second, which took the lock and a token only.
+    let mut idle = cut.clone();
+    idle.effects.truncate(2);
+    idle.accepted.truncate(1);
+    comes_to(&idle, "effects", Proof::NotJudged, "no effect was seen since b");
 }
 
 #[test]
@@ -165,6 +181,12 @@ fn a_renewal_apart_from_the_work() {
     let let_go = held().delete(12.2).set(12.6, "b", "t2");
     let let_go = World { told: Some(10.1), ..let_go };
     comes_to(&let_go, "renewal", Proof::Proven, "let go of it");
+    let done = held().delete(10.2).set(10.8, "b", "t2").renew(11.8, 40.0, 1.0);
+    let done = World { told: Some(9.1), poll: 0.25, ..done };
+    comes_to(&done, "renewal", Proof::NotJudged, "before a renewal was due");
+    let never = World::new(0.5, 4.0, 40.0).set(1.0, "a", "t1").set(5.2, "b", "t2");
+    let never = World { told: Some(2.0), period: None, ..never };
+    comes_to(&never, "renewal", Proof::NotJudged, "no renewal was seen");
     let stood = World { told: Some(10.1), ..held().is(10.2, "a", "stopped").set(14.2, "b", "t2") };
     comes_to(&stood, "renewal", Proof::NotJudged, "stop only what renews");
     comes_to(

@@ -120,10 +120,10 @@ impl Exporter {
             holders: open.iter().map(|t| holder(t, how)).collect(),
             lease: Lease {
                 length_seconds: Some(world.lease),
-                length_source: Some("config".into()),
+                length_source: Some(world.length_source.into()),
                 expiry_timestamp: open.as_ref().and_then(|t| t.expiry_timestamp),
                 renewal_age_seconds: open.is_some().then_some(at - self.written),
-                renewal_period_seconds: Some(world.lease / 3.0),
+                renewal_period_seconds: world.period,
                 ..Lease::default()
             },
             previous: Some(Previous::default()),

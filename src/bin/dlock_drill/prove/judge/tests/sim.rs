@@ -45,6 +45,9 @@ pub struct World {
     pub told: Option<f64>,
     pub until: f64,
     pub skew: f64,
+    /// Where the exporter has the length of the lease from, and the period of renewals.
+    pub length_source: &'static str,
+    pub period: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +65,8 @@ impl World {
             lease,
             until,
             skew: 0.01,
+            length_source: "config",
+            period: Some(lease / 3.0),
             has_fencing: true,
             has_effects: true,
             ..Self::default()
