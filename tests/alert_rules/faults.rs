@@ -17,7 +17,7 @@ use super::unit_tests::{TestFile, rests_on, shipped_tests};
 use crate::support::long;
 use changes::Change;
 
-/// Faults that every run seeds; the long one seeds the others too.
+/// Kinds of faults of which every run seeds some; the long one seeds all, and the others too.
 const QUICK: [&str; 6] = ["by", "threshold", "guard", "max and min", "for", "keep_firing_for"];
 
 struct Mutant {
@@ -160,8 +160,14 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
                 && !allowed::is(&m.line())
                 && seen.insert((m.place, m.change.kind))
         });
+        // They keep both processors from the live tests beside them: two of three are left to the long run.
+        let mut n = 0;
+        seeded.retain(|_| {
+            n += 1;
+            n % 3 == 1
+        });
     }
-    assert!(seeded.len() > 100, "too few faults: {}", seeded.len());
+    assert!(seeded.len() > 60, "too few faults: {}", seeded.len());
 
     let next = AtomicUsize::new(0);
     let survivors = Mutex::new(Vec::new());
