@@ -2,6 +2,7 @@
 //! verdict on data that is missing, says what it waits for, and says bounds where polls leave bounds.
 
 mod effects;
+mod keeps;
 mod kill;
 mod lost;
 mod partition;
@@ -126,6 +127,12 @@ impl Judgement {
     /// Whether there is nothing more to wait for. What is refuted stays refuted.
     pub fn is_over(&self) -> bool {
         self.waiting.is_none() || self.proof() == Proof::Refuted
+    }
+
+    /// Whether all that is needed so far holds.
+    fn is_all_well(&self) -> bool {
+        let mut needed = self.expectations.iter().filter(|e| e.is_needed);
+        needed.all(|e| e.verdict == Some(Verdict::Pass))
     }
 
     /// What it comes to if nothing more is seen.

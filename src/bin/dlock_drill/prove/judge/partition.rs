@@ -1,8 +1,9 @@
 //! After a partition heals the old holder does not reassert a lock that was reassigned, and the resource refuses its old token.
 
+use super::keeps::expect_keeps;
 use super::lost::{Search, search};
 use super::takeover::{Takeover, takeover};
-use super::{Criterion, Judgement, contested, secs};
+use super::{Criterion, Judgement, secs};
 use crate::outcome::Verdict;
 use crate::prove::history::{History, Look};
 use crate::prove::judge::pause::waits;
@@ -68,7 +69,7 @@ fn judge(history: &History) -> Judgement {
     if healed.is_some() && !is_settled {
         judgement.waiting = Some(format!("what happens in the {} after that", secs(settle)));
     }
-    expect_keeps(&mut judgement, history, &old, &next, is_settled);
+    expect_keeps(&mut judgement, KEEPS, history, (&old, &next), is_settled);
     expect_refuses(&mut judgement, history, &next, is_settled);
     judgement
 }
@@ -155,46 +156,6 @@ fn usual_gap(history: &History, old: &Tenure, worker: &str) -> Option<f64> {
     gaps.sort_by(f64::total_cmp);
     // Of a few a single stall would be the usual one.
     gaps.get(gaps.len() / 2).copied().filter(|_| gaps.len() >= GAPS)
-}
-
-fn expect_keeps(
-    judgement: &mut Judgement,
-    history: &History,
-    old: &Tenure,
-    next: &Tenure,
-    is_settled: bool,
-) {
-    let reusable = history.last().is_some_and(|l| {
-        let mut blind = l.document.lock.cannot_be_judged.iter();
-        blind.any(|c| c.aspect == "token" && c.reason == "reusable_token")
-    });
-    let mut before = next;
-    for later in history.tenures.after(next) {
-        let is_token = later.fingerprint == old.fingerprint;
-        if is_token && !reusable {
-            let text =
-                format!("the token of {} is back after {} had the lock", old.who(), next.who());
-            return judgement.expect(KEEPS, Some(Verdict::Fail), Some(later.seen), text);
-        }
-        let is_old = is_token || (old.worker.is_some() && later.worker == old.worker);
-        if is_old && let Takeover::Early(how) = takeover(history, before, later) {
-            return judgement.expect(KEEPS, Some(Verdict::Fail), Some(later.seen), how);
-        }
-        before = later;
-    }
-    if let Some((at, how)) = contested(history, next.seen, |kind| kind != "fencing") {
-        return judgement.expect(KEEPS, Some(Verdict::Fail), Some(at), how);
-    }
-    if !is_settled {
-        return judgement.expect(KEEPS, None, None, "");
-    }
-    let last = history.last().map(|l| l.seconds);
-    if history.has_gap_since(next.seen) {
-        let text = "the exporter did not see the lock all the time: make the fault again";
-        return judgement.expect(KEEPS, Some(Verdict::NotJudged), last, text);
-    }
-    let text = "it was back, and its token was not seen again";
-    judgement.expect(KEEPS, Some(Verdict::Pass), last, text);
 }
 
 fn expect_refuses(judgement: &mut Judgement, history: &History, next: &Tenure, is_settled: bool) {

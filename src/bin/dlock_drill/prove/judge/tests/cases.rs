@@ -26,7 +26,18 @@ fn comes_to(world: &World, name: &str, proof: Proof, says: &str) {
 #[test]
 fn a_pause() {
     let paused = held().is(10.1, "a", "stopped");
-    comes_to(&paused.clone().set(13.3, "b", "t2"), "pause", Proof::Proven, "seen to run out");
+    let taken = paused.clone().set(13.3, "b", "t2").renew(14.0, 60.0, 1.0);
+    comes_to(&taken, "pause", Proof::NotJudged, "now let a go on");
+    let woken = taken.clone().is(18.0, "a", "alive");
+    comes_to(&woken, "pause", Proof::Proven, "seen to run out");
+    comes_to(&woken, "pause", Proof::Proven, "a goes on");
+    let said = World { told: Some(18.0), ..taken.clone() };
+    comes_to(&said, "pause", Proof::Proven, "a goes on");
+    // It wakes, and writes its token over the other one's.
+    let blind = woken.clone().set(18.7, "a", "t1");
+    comes_to(&blind, "pause", Proof::Refuted, "is back after b had the lock");
+    let late = World { until: 60.0, ..woken.clone() }.set(24.0, "a", "t1");
+    comes_to(&late, "pause", Proof::Refuted, "is back after b had the lock");
     let early = paused.clone().set(11.7, "b", "t2");
     comes_to(&early, "pause", Proof::Refuted, "could not let go");
     // Another deleted the key; a living holder would have let go.
@@ -41,7 +52,9 @@ fn a_pause() {
         .is(11.0, "a", "alive")
         .renew(11.1, 20.0, 1.0)
         .is(20.0, "a", "frozen")
-        .set(24.2, "b", "t2");
+        .set(24.2, "b", "t2")
+        .renew(25.0, 40.0, 1.0)
+        .is(26.0, "a", "alive");
     comes_to(&again, "pause", Proof::Proven, "frozen");
     let back = paused.clone().is(12.9, "a", "alive").set(13.3, "b", "t2");
     comes_to(&back, "pause", Proof::NotJudged, "pause it for longer");
@@ -57,7 +70,8 @@ fn a_pause() {
     // Whoever just acquired was not looked at yet; that is no reason to give up.
     let fresh = held().delete(9.9).set(9.95, "b", "t2").is(0.0, "b", "unknown");
     let fresh = fresh.is(11.0, "b", "alive").renew(10.5, 15.0, 1.0).is(15.1, "b", "stopped");
-    comes_to(&fresh.set(19.4, "a", "t3"), "pause", Proof::Proven, "b is stopped");
+    let fresh = fresh.set(19.4, "a", "t3").renew(20.0, 40.0, 1.0).is(21.0, "b", "alive");
+    comes_to(&fresh, "pause", Proof::Proven, "b is stopped");
     comes_to(
         &held().is(0.0, "a", "unknown"),
         "pause",
