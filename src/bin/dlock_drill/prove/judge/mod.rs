@@ -180,6 +180,11 @@ fn expect_one_owner(judgement: &mut Judgement, history: &History, since: f64, is
             judgement.expect_besides(what, Some(Verdict::Fail), Some(at), detail);
         }
         None if !is_over => judgement.expect_besides(what, None, None, ""),
+        // The watch ends here, and what was taken too early may show later.
+        None if judgement.proof() == Proof::Refuted => {
+            let detail = "dlock_contested was not watched any longer: it is refuted already";
+            judgement.expect_besides(what, Some(Verdict::NotJudged), None, detail);
+        }
         None => {
             let judged = history.since(since).all(|l| l.signal("contested").is_some());
             let (verdict, detail) = if judged && !history.has_gap_since(since) {

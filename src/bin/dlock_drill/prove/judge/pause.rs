@@ -21,7 +21,7 @@ pub const CRITERION: Criterion = Criterion {
     judge,
 };
 
-pub(super) const STANDS: &str = "the holder stands still until its lease is over";
+pub(super) const STANDS: &str = "the holder stands still for as long as it has the lock";
 /// Polls in which somebody should have looked at the holder.
 const UNKNOWN: f64 = 10.0;
 /// Leases, and polls at least, that are watched after the holder goes on.

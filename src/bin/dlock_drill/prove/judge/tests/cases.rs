@@ -2,6 +2,7 @@
 
 use super::super::{CRITERIA, Criterion, Judgement, Proof};
 use super::sim::World;
+use crate::outcome::Verdict;
 
 pub fn criterion(name: &str) -> &'static Criterion {
     CRITERIA.iter().find(|c| c.name == name).unwrap()
@@ -40,6 +41,14 @@ fn a_pause() {
     comes_to(&late, "pause", Proof::Refuted, "is back after b had the lock");
     let early = paused.clone().set(11.7, "b", "t2");
     comes_to(&early, "pause", Proof::Refuted, "could not let go");
+    // Nothing beside it sounds as if all were well.
+    let passed: Vec<&str> = told(&early, "pause")
+        .expectations
+        .iter()
+        .filter(|e| e.verdict == Some(Verdict::Pass))
+        .map(|e| e.what)
+        .collect();
+    assert_eq!(passed, ["the holder stands still for as long as it has the lock"]);
     // Another deleted the key; a living holder would have let go.
     let deleted = paused.clone().delete(11.2).set(11.7, "b", "t2");
     comes_to(&deleted, "pause", Proof::Refuted, "could not let go");
