@@ -67,7 +67,11 @@ fn judge(history: &History) -> Judgement {
     let now = history.last().map_or(0.0, |l| l.seconds);
     let is_settled = healed.is_some_and(|at| now >= at + settle);
     if healed.is_some() && !is_settled {
-        judgement.waiting = Some(format!("what happens in the {} after that", secs(settle)));
+        judgement.waiting = Some(format!(
+            "what {} does in the {} after the heal: leave everything alone",
+            old.who(),
+            secs(settle)
+        ));
     }
     expect_keeps(&mut judgement, KEEPS, history, (&old, &next), is_settled);
     expect_refuses(&mut judgement, history, &next, is_settled);
