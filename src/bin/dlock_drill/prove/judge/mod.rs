@@ -5,6 +5,7 @@ mod effects;
 mod keeps;
 mod kill;
 mod lost;
+mod needs;
 mod partition;
 mod pause;
 mod renewal;

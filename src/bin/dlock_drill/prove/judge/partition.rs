@@ -2,6 +2,7 @@
 
 use super::keeps::expect_keeps;
 use super::lost::{Search, search};
+use super::needs::unmet;
 use super::takeover::{Takeover, takeover};
 use super::{Criterion, Judgement, secs};
 use crate::outcome::Verdict;
@@ -32,6 +33,9 @@ const STILL: f64 = 2.0;
 
 fn judge(history: &History) -> Judgement {
     let Some((old, next, fault)) = reassigned(history) else {
+        if let Some(unmet) = unmet(history, REFUSES, lacks) {
+            return unmet;
+        }
         return match search(history, &["frozen", "stopped", "unlisted"]) {
             Search::Lost(lost) => {
                 let at = history.looks.get(lost.lost).map_or(0.0, |l| l.seconds);
@@ -168,14 +172,7 @@ fn expect_refuses(judgement: &mut Judgement, history: &History, next: &Tenure, i
     if let Some(text) = accepted_old(history, next.seen) {
         return judgement.expect(REFUSES, Some(Verdict::Fail), at, text);
     }
-    let fencing = last.and_then(|l| l.document.lock.fencing.as_ref());
-    let Some(fencing) = fencing else {
-        let text = "no fencing source is configured: add `fencing` with `accepted` and `rejected` to the lock";
-        return judgement.expect(REFUSES, Some(Verdict::NotJudged), at, text);
-    };
-    if fencing.rejections.is_empty() {
-        let text =
-            "no source says what the resource refused: add `rejected` to the lock's `fencing`";
+    if let Some(text) = last.and_then(lacks) {
         return judgement.expect(REFUSES, Some(Verdict::NotJudged), at, text);
     }
     let refused = history.risen(next.seen, rejections).unwrap_or(0);
@@ -192,6 +189,23 @@ fn expect_refuses(judgement: &mut Judgement, history: &History, next: &Tenure, i
     let verdict = is_settled.then_some(Verdict::NotJudged);
     let text = "no refused write was seen: let the old holder try to work with its old token";
     judgement.expect(REFUSES, verdict, None, text);
+}
+
+/// What is not configured, or was not read yet, and has to be.
+fn lacks(look: &Look) -> Option<String> {
+    let text = match &look.document.lock.fencing {
+        None => {
+            "no fencing source is configured: add `fencing` with `accepted` and `rejected` to the lock"
+        }
+        Some(f) if f.accepted.is_empty() => {
+            "no source says what the resource accepted: add `accepted` to the lock's `fencing`"
+        }
+        Some(f) if f.rejections.is_empty() => {
+            "no source says what the resource refused: add `rejected` to the lock's `fencing`"
+        }
+        Some(_) => return None,
+    };
+    Some(text.to_owned())
 }
 
 /// Writes that all resources refused.

@@ -188,6 +188,29 @@ fn effects() {
     comes_to(&idle, "effects", Proof::NotJudged, "no effect was seen since b");
 }
 
+/// Nobody is asked to break anything that then cannot be judged.
+#[test]
+fn what_the_config_lacks_is_said_before_the_fault() {
+    let world = World { until: 9.9, ..held() };
+    let unfenced = World { has_fencing: false, ..world.clone() };
+    let uncounted = World { has_effects: false, ..world.clone() };
+    let learned = World { length_source: "learned", ..world.clone() };
+    for (lacks, name, says) in [
+        (&unfenced, "partition", "no fencing source"),
+        (&unfenced, "effects", "no fencing source"),
+        (&uncounted, "effects", "add `effects`"),
+        (&learned, "kill", "configure `lease`"),
+    ] {
+        comes_to(lacks, name, Proof::NotJudged, says);
+        let judgement = told(lacks, name);
+        assert!(judgement.is_over() && judgement.fault.is_none(), "{name}: {judgement:#?}");
+        let soon = told(&World { until: 2.0, ..lacks.clone() }, name);
+        assert!(soon.waiting.is_some_and(|w| w.contains("make no fault yet")), "{name}");
+        let whole = told(&world, name);
+        assert!(!whole.is_over() && !whole.waiting.clone().unwrap().contains("yet"), "{whole:#?}");
+    }
+}
+
 #[test]
 fn a_renewal_apart_from_the_work() {
     let mut paused = held().set(14.2, "b", "t2").renew(15.0, 40.0, 1.0);
