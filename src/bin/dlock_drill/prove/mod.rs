@@ -104,7 +104,15 @@ async fn prove(
     let mut waited = String::new();
     let mut judgement = (criterion.judge)(&history);
     let mut why_ended = None;
+    let mut passed_over = 0.0;
     while !judgement.is_over() {
+        // Of what is not waited for any more nothing else is heard before the end.
+        for (at, text) in judgement.evidence.iter().filter(|_| judgement.fault.is_none()) {
+            if *at > passed_over {
+                say(text);
+                passed_over = *at;
+            }
+        }
         if let Some(waiting) = judgement.waiting.as_ref().filter(|w| **w != waited) {
             say(&format!("waiting for {waiting}"));
             waited.clone_from(waiting);

@@ -7,6 +7,7 @@ mod kill;
 mod lost;
 mod needs;
 mod partition;
+mod passed_over;
 mod pause;
 mod renewal;
 mod takeover;

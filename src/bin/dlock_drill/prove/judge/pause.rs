@@ -3,7 +3,7 @@
 use super::keeps::expect_keeps;
 use super::lost::{Lost, Search, search};
 use super::takeover::{Takeover, takeover};
-use super::{Criterion, Judgement, expect_one_owner, secs};
+use super::{Criterion, Judgement, expect_one_owner, passed_over, secs};
 use crate::outcome::Verdict;
 use crate::prove::history::{History, Look};
 use crate::prove::tenures::Tenure;
@@ -151,6 +151,12 @@ pub(super) fn waits(
     what: &'static str,
     fault: &str,
 ) -> Judgement {
+    let mut judgement = waited(history, search, what, fault);
+    passed_over::tell(&mut judgement, history);
+    judgement
+}
+
+fn waited(history: &History, search: &Search, what: &'static str, fault: &str) -> Judgement {
     if history.tenures.is_missing {
         return Judgement::cannot(
             what,

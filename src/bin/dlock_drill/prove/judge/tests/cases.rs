@@ -54,6 +54,11 @@ fn a_pause() {
     comes_to(&deleted, "pause", Proof::Refuted, "could not let go");
     let let_go = held().delete(11.2).set(11.7, "b", "t2");
     comes_to(&let_go, "pause", Proof::NotJudged, "");
+    // Gone before anybody saw that its holder was frozen: said, and not counted.
+    let unseen = held().is(10.55, "a", "stopped").delete(10.6).set(10.65, "b", "t2");
+    let unseen = unseen.renew(11.0, 40.0, 1.0);
+    comes_to(&unseen, "pause", Proof::NotJudged, "looks like a release before that");
+    comes_to(&unseen, "kill", Proof::NotJudged, "looks like a release before that");
     let short = paused.clone().is(11.0, "a", "alive").renew(11.1, 39.0, 1.0);
     comes_to(&short, "pause", Proof::NotJudged, "again, for longer");
     let again = paused
