@@ -99,6 +99,8 @@ fn a_kill() {
     let killed = held().is(10.3, "a", "dead");
     comes_to(&killed, "kill", Proof::Proven, "known to within");
     comes_to(&killed.clone().set(13.5, "b", "t2"), "kill", Proof::Proven, "known to within");
+    let wide = World { poll: 1.5, ..killed.clone() };
+    comes_to(&wide, "kill", Proof::Proven, "it rests on what was written");
     let renewed = killed.clone().renew(10.6, 39.0, 1.0);
     comes_to(&renewed, "kill", Proof::Refuted, "renewed");
     let once = killed.clone().renew(12.6, 12.7, 1.0);
