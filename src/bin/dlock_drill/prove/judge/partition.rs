@@ -62,8 +62,10 @@ fn judge(history: &History) -> Judgement {
             // Back at once it may find out before it works, and nothing would be refused.
             let is_refused = history.risen(next.seen, rejections) != Some(0);
             let once = if is_refused { "" } else { ", once it tried to work with its old token" };
-            judgement.waiting =
-                Some(format!("the heal{once}: let {} reach the lock server again", old.who()));
+            judgement.waiting = Some(format!(
+                "the heal{once}: let {} reach the lock server again, and press Enter then if that is not seen",
+                old.who()
+            ));
         }
     }
     let lease = history.last().and_then(|l| l.document.lock.lease.length_seconds).unwrap_or(0.0);
@@ -142,7 +144,9 @@ fn healed(history: &History, old: &Tenure, next: &Tenure) -> Option<f64> {
         let Some(now) = look.workers.get(worker).and_then(|w| w.heartbeats) else { continue };
         match since {
             Some((at, count)) if count == now => {
-                was_still |= look.seconds - at >= long && at <= over && look.seconds >= over;
+                // The last beat before it is seen a poll later, as its end may be.
+                let is_since = at <= over + history.poll && look.seconds >= over;
+                was_still |= look.seconds - at >= long && is_since;
             }
             Some(_) if was_still && !look.is_after_restart && look.seconds > next.seen => {
                 return Some(look.seconds);

@@ -150,6 +150,13 @@ fn a_partition() {
     comes_to(&apart, "partition", Proof::NotJudged, "the heal");
     apart.told = Some(18.0);
     comes_to(&apart, "partition", Proof::Proven, "2 writes refused");
+    // Its process lives all the time; what shows the heal is its heart, the last beat of which is seen late.
+    let mut lives = World { poll: 2.0, phase: 0.5, until: 70.0, ..held() };
+    lives = lives.set(14.4, "b", "t2").renew(15.0, 70.0, 1.0);
+    lives.still = vec![(15.5, 30.0, "a")];
+    lives.accepted = vec![(1.0, 7), (14.5, 8)];
+    lives.refused = vec![15.0];
+    comes_to(&lives, "partition", Proof::Proven, "a is back");
     // What lapsed on its own before is none.
     let mut before =
         World::new(0.5, 4.0, 60.0).set(1.0, "a", "t0").set(9.0, "a", "t1").renew(10.0, 22.0, 1.0);
