@@ -9,7 +9,11 @@ use crate::failure::Failure;
 /// Whether that file can be written; it is left as it is.
 pub fn try_out(path: &Path) -> Result<(), Failure> {
     let tried = match beside(path) {
-        Some(new) => fs::write(&new, b"").and_then(|()| fs::remove_file(&new)),
+        // A full disk takes a name and no content.
+        Some(new) => {
+            let written = fs::write(&new, b"\n");
+            written.and(fs::remove_file(&new))
+        }
         None if path.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
         // To open a pipe and close it again would end its reader.
         None => Ok(()),

@@ -139,6 +139,7 @@ async fn world(
             dir.display()
         ))
     })?;
+    try_out(&dir.join("drill"))?;
     let store = &options.with.store;
     let own = match &options.start_exporter {
         Some(program) => {

@@ -80,6 +80,9 @@ pub struct Sim {
     pub counters: Vec<u64>,
     /// Reads of which it was known that they change nothing.
     pub stayed: u64,
+    /// Of so many steps one is made both ways (`step_both`), which takes long: all only where that is what is tested.
+    pub both_each: u64,
+    steps: u64,
 }
 
 pub fn rules() -> LockRules {
@@ -194,6 +197,8 @@ impl Sim {
             kept: vec![],
             counters: vec![],
             stayed: 0,
+            both_each: if std::env::var_os("DLOCK_TEST_LONG").is_some() { 1 } else { 16 },
+            steps: 0,
         };
         sim.announce();
         sim
@@ -236,7 +241,9 @@ impl Sim {
 
     pub fn step(&mut self, o: Observation) {
         let mut fx = Effects::default();
-        self.stayed += step_both(&mut self.state, &o, &mut fx);
+        self.steps += 1;
+        let is_both = self.steps.is_multiple_of(self.both_each);
+        self.stayed += step_both(&mut self.state, &o, &mut fx, is_both);
         self.kept.extend(fx.keep);
         for w in fx.wanted {
             let at = match &w {

@@ -121,6 +121,7 @@ impl Worker {
         let every = seconds(self.options.renew_every);
         let mut stopped = false;
         let mut lost = false;
+        let mut stood = false;
         while !stopped && !lost {
             let now = mono();
             if self.options.work > 0.0 && now >= begun.plus(seconds(self.options.work)) {
@@ -134,7 +135,13 @@ impl Worker {
                     Ok(false) => self.say("the resource refused an old fencing token"),
                     Err(e) => self.say(&format!("no effect: {e}")),
                 }
+                // It may have stood still within that effect: then the next one comes before the renewal, too.
+                if !stood && mono().since(now) > seconds(self.options.effect_every).max(AGAIN * 5) {
+                    stood = true;
+                    continue;
+                }
             }
+            stood = false;
             if renews && now >= renewed.plus(every) {
                 match self.renew(token) {
                     Some(true) => {

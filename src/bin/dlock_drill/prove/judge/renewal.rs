@@ -31,6 +31,11 @@ fn judge(history: &History) -> Judgement {
         let found = search(history, &[]);
         return match found {
             Search::Alive { .. } if history.told.is_some() => Judgement::waits("reads after that"),
+            Search::Alive { who, .. }
+                if history.present().is_some_and(|t| !is_renewed(history.looks.iter(), t)) =>
+            {
+                Judgement::waits(format!("a renewal ({who})"))
+            }
             other => waits(
                 history,
                 &other,
@@ -169,7 +174,7 @@ fn expect_quiet(judgement: &mut Judgement, history: &History, paused: &Paused) {
         (Verdict::Fail, "its last expiry is later than the one after the pause".to_owned())
     } else if paused.expiry.is_none() {
         (Verdict::NotJudged, "the key has no expiry".to_owned())
-    } else if !was_renewed(history, paused) {
+    } else if !is_renewed(history.looks.iter().take(paused.at + 1), &paused.tenure) {
         (Verdict::NotJudged, "no renewal was seen before the pause: let it renew first".to_owned())
     } else if history.has_restart(from, over) || is_end_unseen(history, &paused.tenure) {
         let text = "the exporter did not see the lock until its end: make the fault again";
@@ -221,15 +226,13 @@ fn was_due(history: &History, paused: &Paused) -> bool {
     })
 }
 
-/// Whether anything renews this lock: a period is known, or a renewal was seen.
-fn was_renewed(history: &History, paused: &Paused) -> bool {
-    let before = history.looks.iter().take(paused.at + 1);
-    let mut own = before.filter(|l| l.liveness(&paused.tenure.fingerprint).is_some());
-    let first = paused.tenure.first_expiry;
-    own.any(|l| {
+/// Whether anything renews this tenure's lock: a period is known, or a renewal was seen.
+fn is_renewed<'a>(mut looks: impl Iterator<Item = &'a Look>, tenure: &Tenure) -> bool {
+    looks.any(|l| {
         let lease = &l.document.lock.lease;
         let is_later = |(now, then): (f64, f64)| now > then + WRITE;
-        lease.renewal_period_seconds.is_some()
-            || lease.expiry_timestamp.zip(first).is_some_and(is_later)
+        l.liveness(&tenure.fingerprint).is_some()
+            && (lease.renewal_period_seconds.is_some()
+                || lease.expiry_timestamp.zip(tenure.first_expiry).is_some_and(is_later))
     })
 }

@@ -247,6 +247,8 @@ fn a_renewal_apart_from_the_work() {
     let never = World::new(0.5, 4.0, 40.0).set(1.0, "a", "t1").set(5.2, "b", "t2");
     let never = World { told: Some(2.0), period: None, ..never };
     comes_to(&never, "renewal", Proof::NotJudged, "no renewal was seen");
+    let not_yet = World { told: None, until: 3.0, ..never };
+    comes_to(&not_yet, "renewal", Proof::NotJudged, "a renewal (a)");
     let stood = World { told: Some(10.1), ..held().is(10.2, "a", "stopped").set(14.2, "b", "t2") };
     comes_to(&stood, "renewal", Proof::NotJudged, "stop only what renews");
     comes_to(
