@@ -161,6 +161,9 @@ fn pause(case: &mut Case<'_>) {
         let (key, token) =
             (format!("lock:{}", case.name), format!("{}-b:elsewhere:1:x", case.name));
         case.world.server.cmd(&["SET", &key, &token, "PX", "20000"]);
+    } else {
+        case.asked_for(&format!("{}-a to go on", case.name));
+        holder.resume();
     }
     end(case);
 }

@@ -104,7 +104,15 @@ async fn prove(
     let mut waited = String::new();
     let mut judgement = (criterion.judge)(&history);
     let mut why_ended = None;
+    let mut passed_over = 0.0;
     while !judgement.is_over() {
+        // Of what is not waited for any more nothing else is heard before the end.
+        for (at, text) in judgement.evidence.iter().filter(|_| judgement.fault.is_none()) {
+            if *at > passed_over {
+                say(text);
+                passed_over = *at;
+            }
+        }
         if let Some(waiting) = judgement.waiting.as_ref().filter(|w| **w != waited) {
             say(&format!("waiting for {waiting}"));
             waited.clone_from(waiting);
@@ -165,7 +173,9 @@ pub fn reported(
 ) -> Report {
     let since = judgement.fault.unwrap_or(0.0);
     let finding = |e: &judge::Expected| {
-        let seconds = e.seen.filter(|_| judgement.fault.is_some()).map(|at| (at - since).max(0.0));
+        // What showed the fault itself did not come after it.
+        let seconds = e.seen.filter(|at| judgement.fault.is_some() && *at > since);
+        let seconds = seconds.map(|at| at - since);
         let waiting = || judgement.waiting.as_ref().map(|w| format!("this was still to come: {w}"));
         Finding {
             what: e.what.to_owned(),
@@ -184,9 +194,8 @@ pub fn reported(
         Proof::Refuted => Came::Fail,
         Proof::NotJudged => Came::NotJudged,
     };
-    let open = expectations.iter().filter(|f| f.needed && f.verdict == Verdict::NotJudged);
     let missing = match verdict {
-        Came::NotJudged => open.filter_map(|f| f.detail.clone()).collect(),
+        Came::NotJudged => missing(judgement),
         _ => Vec::new(),
     };
     let event = |(seconds, what): &(f64, String)| Event { seconds: *seconds, what: what.clone() };
@@ -208,6 +217,24 @@ pub fn reported(
         recorded: Vec::new(),
         picture: drawing::picture(history),
     }
+}
+
+/// What is missing for a verdict, each once: of what is still open it is what was waited for, whatever was seen of it so far.
+fn missing(judgement: &Judgement) -> Vec<String> {
+    let waiting =
+        || judgement.waiting.as_ref().map(|waiting| format!("this was still to come: {waiting}"));
+    let mut all: Vec<String> = Vec::new();
+    for e in judgement.expectations.iter().filter(|e| e.is_needed) {
+        let one = match e.verdict {
+            None => waiting(),
+            Some(Verdict::NotJudged) => e.detail.clone(),
+            Some(_) => None,
+        };
+        if let Some(one) = one.filter(|one| !all.contains(one)) {
+            all.push(one);
+        }
+    }
+    all
 }
 
 fn explained(criterion: &Criterion) -> String {

@@ -1,5 +1,6 @@
 //! Exactly one effect per logical request, and the second attempt needs a higher token.
 
+use super::needs::unmet;
 use super::partition::{accepted_old, rejections};
 use super::takeover::{Takeover, takeover};
 use super::{Criterion, Judgement};
@@ -25,8 +26,8 @@ const FENCED: &str = "no older token is accepted after it";
 const SETTLE: f64 = 8.0;
 
 fn judge(history: &History) -> Judgement {
-    if let Some(missing) = missing(history) {
-        return Judgement::cannot(ONE, missing);
+    if let Some(unmet) = unmet(history, ONE, lacks) {
+        return unmet;
     }
     let last = history.last().map_or(0.0, |l| l.seconds);
     let mut judgement = Judgement::default();
@@ -75,37 +76,25 @@ fn judge(history: &History) -> Judgement {
 }
 
 /// What is not configured, or cannot be read, and has to be.
-fn missing(history: &History) -> Option<String> {
-    let look = history.last()?;
-    if history.tenures.is_missing {
-        return Some("the exporter keeps no tenures of this lock: name it by its `key` in the exporter's config".to_owned());
-    }
+fn lacks(look: &Look) -> Option<String> {
     let lock = &look.document.lock;
-    if !lock.fresh {
-        return None;
-    }
-    // A source that was not read yet has no entry.
-    let is_late = history.polls(look.seconds) > 10.0;
     if lock.effects.is_empty() {
-        return is_late.then(|| {
-            "no source counts effects: add `effects` with `total` and `distinct` to the lock"
-                .to_owned()
-        });
+        let text =
+            "no source counts effects: add `effects` with `total` and `distinct` to the lock";
+        return Some(text.to_owned());
     }
     if let Some(one) = lock.effects.iter().find(|e| e.duplicates.is_none()) {
-        return is_late.then(|| {
-            format!(
-                "no source counts the requests of {}: add `distinct` to the lock's `effects`",
-                one.resource
-            )
-        });
+        let who = &one.resource;
+        let text = format!(
+            "no source counts the requests of {who}: add `distinct` to the lock's `effects`"
+        );
+        return Some(text);
     }
-    let has_tokens =
-        lock.fencing.as_ref().is_some_and(|f| f.issued.is_some() || !f.accepted.is_empty());
-    (!has_tokens && is_late).then(|| {
-        "no fencing source is configured: add `fencing` with `issued` or `accepted` to the lock"
-            .to_owned()
-    })
+    let fencing = lock.fencing.as_ref();
+    let has_tokens = fencing.is_some_and(|f| f.issued.is_some() || !f.accepted.is_empty());
+    let text =
+        "no fencing source is configured: add `fencing` with `issued` or `accepted` to the lock";
+    (!has_tokens).then(|| text.to_owned())
 }
 
 /// The first attempt that was cut off, with the one after it, and when that was over.

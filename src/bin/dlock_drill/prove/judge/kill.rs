@@ -1,11 +1,12 @@
 //! After a kill no renewal advances, and the lease ends within its length plus the skew bound.
 
 use super::lost::{Lost, Search, search};
+use super::needs::unmet;
 use super::pause::waits;
 use super::takeover::{Takeover, takeover};
 use super::{Criterion, Judgement, expect_one_owner, is_end_unseen, secs};
 use crate::outcome::Verdict;
-use crate::prove::history::History;
+use crate::prove::history::{History, Look};
 use crate::prove::tenures::WRITE;
 
 /// The criterion.
@@ -26,7 +27,12 @@ const LATE: f64 = 5.0;
 fn judge(history: &History) -> Judgement {
     let lost = match search(history, &["dead", "replaced", "frozen", "unlisted"]) {
         Search::Lost(lost) => *lost,
-        other => return waits(history, &other, QUIET, "the kill: kill the holder"),
+        other => {
+            let is_alive = matches!(other, Search::Alive { .. });
+            let unmet = is_alive.then(|| unmet(history, ENDS, lacks)).flatten();
+            return unmet
+                .unwrap_or_else(|| waits(history, &other, QUIET, "the kill: kill the holder"));
+        }
     };
     let mut judgement = Judgement::default();
     let fault = history.looks.get(lost.lost).map_or(0.0, |l| l.seconds);
@@ -50,6 +56,15 @@ fn judge(history: &History) -> Judgement {
     let is_over = judgement.waiting.is_none();
     expect_one_owner(&mut judgement, history, fault, is_over);
     judgement
+}
+
+/// What the end is measured by has to be configured: held against itself no lease is too long.
+fn lacks(look: &Look) -> Option<String> {
+    let lease = &look.document.lock.lease;
+    let is_claim =
+        lease.length_seconds.is_some() && lease.length_source.as_deref() != Some("learned");
+    let text = "how long its lease may be is not known, or learned from the lock itself: configure `lease` of the lock";
+    (!is_claim).then(|| text.to_owned())
 }
 
 /// The first read that is known to have come after the kill.
@@ -194,6 +209,15 @@ fn expect_end(judgement: &mut Judgement, history: &History, lost: &Lost, base: &
                 ),
             )
         }
+        // The reads around the kill leave it open; what was written before and after it does not.
+        "lapsed" | "released" | "unknown" | "overwritten" if least + bound > allowed => (
+            Verdict::Pass,
+            format!(
+                "{bounds}. That leaves it open, so it rests on what was written: no read of it ever showed more than {} left, and \
+                 its expiry is that of the first read after the loss",
+                secs(longest(history, lost))
+            ),
+        ),
         "lapsed" | "released" | "unknown" | "overwritten" => (Verdict::Pass, bounds),
         other => (
             Verdict::NotJudged,

@@ -2,9 +2,12 @@
 //! verdict on data that is missing, says what it waits for, and says bounds where polls leave bounds.
 
 mod effects;
+mod keeps;
 mod kill;
 mod lost;
+mod needs;
 mod partition;
+mod passed_over;
 mod pause;
 mod renewal;
 mod takeover;
@@ -128,6 +131,12 @@ impl Judgement {
         self.waiting.is_none() || self.proof() == Proof::Refuted
     }
 
+    /// Whether all that is needed so far holds.
+    fn is_all_well(&self) -> bool {
+        let mut needed = self.expectations.iter().filter(|e| e.is_needed);
+        needed.all(|e| e.verdict == Some(Verdict::Pass))
+    }
+
     /// What it comes to if nothing more is seen.
     pub fn proof(&self) -> Proof {
         let is = |e: &Expected, verdict| e.verdict == Some(verdict);
@@ -173,6 +182,11 @@ fn expect_one_owner(judgement: &mut Judgement, history: &History, since: f64, is
             judgement.expect_besides(what, Some(Verdict::Fail), Some(at), detail);
         }
         None if !is_over => judgement.expect_besides(what, None, None, ""),
+        // The watch ends here, and what was taken too early may show later.
+        None if judgement.proof() == Proof::Refuted => {
+            let detail = "dlock_contested was not watched any longer: it is refuted already";
+            judgement.expect_besides(what, Some(Verdict::NotJudged), None, detail);
+        }
         None => {
             let judged = history.since(since).all(|l| l.signal("contested").is_some());
             let (verdict, detail) = if judged && !history.has_gap_since(since) {

@@ -1,8 +1,10 @@
 //! After a partition heals the old holder does not reassert a lock that was reassigned, and the resource refuses its old token.
 
+use super::keeps::expect_keeps;
 use super::lost::{Search, search};
+use super::needs::unmet;
 use super::takeover::{Takeover, takeover};
-use super::{Criterion, Judgement, contested, secs};
+use super::{Criterion, Judgement, secs};
 use crate::outcome::Verdict;
 use crate::prove::history::{History, Look};
 use crate::prove::judge::pause::waits;
@@ -31,6 +33,9 @@ const STILL: f64 = 2.0;
 
 fn judge(history: &History) -> Judgement {
     let Some((old, next, fault)) = reassigned(history) else {
+        if let Some(unmet) = unmet(history, REFUSES, lacks) {
+            return unmet;
+        }
         return match search(history, &["frozen", "stopped", "unlisted"]) {
             Search::Lost(lost) => {
                 let at = history.looks.get(lost.lost).map_or(0.0, |l| l.seconds);
@@ -57,8 +62,10 @@ fn judge(history: &History) -> Judgement {
             // Back at once it may find out before it works, and nothing would be refused.
             let is_refused = history.risen(next.seen, rejections) != Some(0);
             let once = if is_refused { "" } else { ", once it tried to work with its old token" };
-            judgement.waiting =
-                Some(format!("the heal{once}: let {} reach the lock server again", old.who()));
+            judgement.waiting = Some(format!(
+                "the heal{once}: let {} reach the lock server again, and press Enter then if that is not seen",
+                old.who()
+            ));
         }
     }
     let lease = history.last().and_then(|l| l.document.lock.lease.length_seconds).unwrap_or(0.0);
@@ -66,9 +73,13 @@ fn judge(history: &History) -> Judgement {
     let now = history.last().map_or(0.0, |l| l.seconds);
     let is_settled = healed.is_some_and(|at| now >= at + settle);
     if healed.is_some() && !is_settled {
-        judgement.waiting = Some(format!("what happens in the {} after that", secs(settle)));
+        judgement.waiting = Some(format!(
+            "what {} does in the {} after the heal: leave everything alone",
+            old.who(),
+            secs(settle)
+        ));
     }
-    expect_keeps(&mut judgement, history, &old, &next, is_settled);
+    expect_keeps(&mut judgement, KEEPS, history, (&old, &next), is_settled);
     expect_refuses(&mut judgement, history, &next, is_settled);
     judgement
 }
@@ -133,7 +144,9 @@ fn healed(history: &History, old: &Tenure, next: &Tenure) -> Option<f64> {
         let Some(now) = look.workers.get(worker).and_then(|w| w.heartbeats) else { continue };
         match since {
             Some((at, count)) if count == now => {
-                was_still |= look.seconds - at >= long && at <= over && look.seconds >= over;
+                // The last beat before it is seen a poll later, as its end may be.
+                let is_since = at <= over + history.poll && look.seconds >= over;
+                was_still |= look.seconds - at >= long && is_since;
             }
             Some(_) if was_still && !look.is_after_restart && look.seconds > next.seen => {
                 return Some(look.seconds);
@@ -157,60 +170,13 @@ fn usual_gap(history: &History, old: &Tenure, worker: &str) -> Option<f64> {
     gaps.get(gaps.len() / 2).copied().filter(|_| gaps.len() >= GAPS)
 }
 
-fn expect_keeps(
-    judgement: &mut Judgement,
-    history: &History,
-    old: &Tenure,
-    next: &Tenure,
-    is_settled: bool,
-) {
-    let reusable = history.last().is_some_and(|l| {
-        let mut blind = l.document.lock.cannot_be_judged.iter();
-        blind.any(|c| c.aspect == "token" && c.reason == "reusable_token")
-    });
-    let mut before = next;
-    for later in history.tenures.after(next) {
-        let is_token = later.fingerprint == old.fingerprint;
-        if is_token && !reusable {
-            let text =
-                format!("the token of {} is back after {} had the lock", old.who(), next.who());
-            return judgement.expect(KEEPS, Some(Verdict::Fail), Some(later.seen), text);
-        }
-        let is_old = is_token || (old.worker.is_some() && later.worker == old.worker);
-        if is_old && let Takeover::Early(how) = takeover(history, before, later) {
-            return judgement.expect(KEEPS, Some(Verdict::Fail), Some(later.seen), how);
-        }
-        before = later;
-    }
-    if let Some((at, how)) = contested(history, next.seen, |kind| kind != "fencing") {
-        return judgement.expect(KEEPS, Some(Verdict::Fail), Some(at), how);
-    }
-    if !is_settled {
-        return judgement.expect(KEEPS, None, None, "");
-    }
-    let last = history.last().map(|l| l.seconds);
-    if history.has_gap_since(next.seen) {
-        let text = "the exporter did not see the lock all the time: make the fault again";
-        return judgement.expect(KEEPS, Some(Verdict::NotJudged), last, text);
-    }
-    let text = "it was back, and its token was not seen again";
-    judgement.expect(KEEPS, Some(Verdict::Pass), last, text);
-}
-
 fn expect_refuses(judgement: &mut Judgement, history: &History, next: &Tenure, is_settled: bool) {
     let last = history.last();
     let at = last.map(|l| l.seconds);
     if let Some(text) = accepted_old(history, next.seen) {
         return judgement.expect(REFUSES, Some(Verdict::Fail), at, text);
     }
-    let fencing = last.and_then(|l| l.document.lock.fencing.as_ref());
-    let Some(fencing) = fencing else {
-        let text = "no fencing source is configured: add `fencing` with `accepted` and `rejected` to the lock";
-        return judgement.expect(REFUSES, Some(Verdict::NotJudged), at, text);
-    };
-    if fencing.rejections.is_empty() {
-        let text =
-            "no source says what the resource refused: add `rejected` to the lock's `fencing`";
+    if let Some(text) = last.and_then(lacks) {
         return judgement.expect(REFUSES, Some(Verdict::NotJudged), at, text);
     }
     let refused = history.risen(next.seen, rejections).unwrap_or(0);
@@ -227,6 +193,23 @@ fn expect_refuses(judgement: &mut Judgement, history: &History, next: &Tenure, i
     let verdict = is_settled.then_some(Verdict::NotJudged);
     let text = "no refused write was seen: let the old holder try to work with its old token";
     judgement.expect(REFUSES, verdict, None, text);
+}
+
+/// What is not configured, or was not read yet, and has to be.
+fn lacks(look: &Look) -> Option<String> {
+    let text = match &look.document.lock.fencing {
+        None => {
+            "no fencing source is configured: add `fencing` with `accepted` and `rejected` to the lock"
+        }
+        Some(f) if f.accepted.is_empty() => {
+            "no source says what the resource accepted: add `accepted` to the lock's `fencing`"
+        }
+        Some(f) if f.rejections.is_empty() => {
+            "no source says what the resource refused: add `rejected` to the lock's `fencing`"
+        }
+        Some(_) => return None,
+    };
+    Some(text.to_owned())
 }
 
 /// Writes that all resources refused.

@@ -1,25 +1,33 @@
 //! After a pause longer than the lease a second worker acquires only after the lease is over on the server.
 
+use super::keeps::expect_keeps;
 use super::lost::{Lost, Search, search};
 use super::takeover::{Takeover, takeover};
-use super::{Criterion, Judgement, expect_one_owner, secs};
+use super::{Criterion, Judgement, expect_one_owner, passed_over, secs};
 use crate::outcome::Verdict;
-use crate::prove::history::History;
+use crate::prove::history::{History, Look};
+use crate::prove::tenures::Tenure;
 
 /// The criterion.
 pub const CRITERION: Criterion = Criterion {
     name: "pause",
-    about: "after a pause longer than the lease a second worker acquires only after the lease is over on the server",
+    about: "after a pause longer than the lease a second worker acquires only after the lease is over on the server, and the first \
+            one does not take it back when it goes on",
     make: "let a second worker wait for the lock; freeze the holder (kill -STOP, cgroup.freeze, a VM's pause) for longer than its \
-           lease",
-    watched: "the holder's liveness, its last expiry, the reads between which the second worker acquired",
+           lease; let it go on (kill -CONT) when you are asked to. If nothing shows that it goes on, press Enter then",
+    watched: "the holder's liveness, its last expiry, the reads between which the second worker acquired, whose the lock is in the \
+              two leases after the holder goes on",
     needs: "the lock by its `key`, and for its worker a `process` (on the exporter's host) or a `heartbeat`",
     judge,
 };
 
-pub(super) const STANDS: &str = "the holder stands still until its lease is over";
+pub(super) const STANDS: &str = "the holder stands still for as long as it has the lock";
 /// Polls in which somebody should have looked at the holder.
 const UNKNOWN: f64 = 10.0;
+/// Leases, and polls at least, that are watched after the holder goes on.
+const WAKES: f64 = 2.0;
+const SETTLE: f64 = 6.0;
+const KEEPS: &str = "the old holder does not take it back when it goes on";
 const AFTER: &str = "another worker acquires only after the lease is over on the server";
 
 fn judge(history: &History) -> Judgement {
@@ -61,10 +69,55 @@ fn judge(history: &History) -> Judgement {
             };
             is_over = verdict.is_some();
             judgement.expect(AFTER, verdict, Some(next.seen), detail);
+            // Where that is not as it should be, the rest says nothing of a pause.
+            if is_over && judgement.is_all_well() {
+                is_over = expect_wakes(&mut judgement, history, &lost, next);
+            }
         }
     }
     expect_one_owner(&mut judgement, history, fault, is_over);
     judgement
+}
+
+/// What the holder does when it goes on; whether all of that was seen.
+fn expect_wakes(judgement: &mut Judgement, history: &History, lost: &Lost, next: &Tenure) -> bool {
+    let old = &lost.tenure;
+    let lease = history.last().and_then(|l| l.document.lock.lease.length_seconds).unwrap_or(0.0);
+    let settle = (lease * WAKES).max(history.poll * SETTLE);
+    let now = history.last().map_or(0.0, |l| l.seconds);
+    let back = woken(history, old, next);
+    let is_settled = back.is_some_and(|at| now >= at + settle);
+    match back {
+        None => {
+            judgement.waiting = Some(format!(
+                "{who} to go on: now let {who} go on (kill -CONT); press Enter when it does, if that is not seen",
+                who = old.who()
+            ));
+        }
+        Some(at) => {
+            judgement.saw(at, format!("{} goes on", old.who()));
+            if !is_settled {
+                judgement.waiting = Some(format!(
+                    "what {} does in the {} after it goes on: leave everything alone",
+                    old.who(),
+                    secs(settle)
+                ));
+            }
+        }
+    }
+    expect_keeps(judgement, KEEPS, history, (old, next), is_settled);
+    is_settled
+}
+
+/// When the holder was seen to go on after the other one had the lock, or the user said so.
+fn woken(history: &History, old: &Tenure, next: &Tenure) -> Option<f64> {
+    let told = history.told.filter(|told| *told >= next.seen);
+    let worker = old.worker.as_ref();
+    let mut later = history.since(old.over.unwrap_or(next.seen).max(next.seen));
+    let is_back =
+        |l: &&Look| worker.and_then(|w| l.workers.get(w)).and_then(|w| w.is_lost()) == Some(false);
+    let seen = later.find(is_back).map(|l| l.seconds);
+    told.into_iter().chain(seen).reduce(f64::min)
 }
 
 /// That the holder was lost until its lease was over, by the worker's own liveness in a look that came later.
@@ -98,6 +151,12 @@ pub(super) fn waits(
     what: &'static str,
     fault: &str,
 ) -> Judgement {
+    let mut judgement = waited(history, search, what, fault);
+    passed_over::tell(&mut judgement, history);
+    judgement
+}
+
+fn waited(history: &History, search: &Search, what: &'static str, fault: &str) -> Judgement {
     if history.tenures.is_missing {
         return Judgement::cannot(
             what,

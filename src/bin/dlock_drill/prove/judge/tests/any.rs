@@ -70,7 +70,11 @@ proptest! {
     #[test]
     fn whoever_waits_for_the_end_is_never_refuted(t in timing(), is_stopped: bool) {
         let how = if is_stopped { "stopped" } else { "frozen" };
-        let world = t.held().is(t.fault, "a", how).set(t.end() + 0.002 + t.later, "b", "t2");
+        let taken = t.end() + 0.002 + t.later;
+        let back = taken + t.poll * 4.0;
+        let mut world = t.held().is(t.fault, "a", how).set(taken, "b", "t2").is(back, "a", "alive");
+        world.until = back + t.lease * 2.0 + t.poll * 20.0;
+        let world = world.clone().renew(taken + t.period, world.until, t.period);
         let judgement = world.judged(criterion("pause"));
         prop_assert_ne!(judgement.proof(), Proof::Refuted, "{:#?}", judgement);
         // With leases of several polls and no restart there is always an answer.

@@ -2,6 +2,7 @@
 
 use super::super::{CRITERIA, Criterion, Judgement, Proof};
 use super::sim::World;
+use crate::outcome::Verdict;
 
 pub fn criterion(name: &str) -> &'static Criterion {
     CRITERIA.iter().find(|c| c.name == name).unwrap()
@@ -26,14 +27,38 @@ fn comes_to(world: &World, name: &str, proof: Proof, says: &str) {
 #[test]
 fn a_pause() {
     let paused = held().is(10.1, "a", "stopped");
-    comes_to(&paused.clone().set(13.3, "b", "t2"), "pause", Proof::Proven, "seen to run out");
+    let taken = paused.clone().set(13.3, "b", "t2").renew(14.0, 60.0, 1.0);
+    comes_to(&taken, "pause", Proof::NotJudged, "now let a go on");
+    let woken = taken.clone().is(18.0, "a", "alive");
+    comes_to(&woken, "pause", Proof::Proven, "seen to run out");
+    comes_to(&woken, "pause", Proof::Proven, "a goes on");
+    let said = World { told: Some(18.0), ..taken.clone() };
+    comes_to(&said, "pause", Proof::Proven, "a goes on");
+    // It wakes, and writes its token over the other one's.
+    let blind = woken.clone().set(18.7, "a", "t1");
+    comes_to(&blind, "pause", Proof::Refuted, "is back after b had the lock");
+    let late = World { until: 60.0, ..woken.clone() }.set(24.0, "a", "t1");
+    comes_to(&late, "pause", Proof::Refuted, "is back after b had the lock");
     let early = paused.clone().set(11.7, "b", "t2");
     comes_to(&early, "pause", Proof::Refuted, "could not let go");
+    // Nothing beside it sounds as if all were well.
+    let passed: Vec<&str> = told(&early, "pause")
+        .expectations
+        .iter()
+        .filter(|e| e.verdict == Some(Verdict::Pass))
+        .map(|e| e.what)
+        .collect();
+    assert_eq!(passed, ["the holder stands still for as long as it has the lock"]);
     // Another deleted the key; a living holder would have let go.
     let deleted = paused.clone().delete(11.2).set(11.7, "b", "t2");
     comes_to(&deleted, "pause", Proof::Refuted, "could not let go");
     let let_go = held().delete(11.2).set(11.7, "b", "t2");
     comes_to(&let_go, "pause", Proof::NotJudged, "");
+    // Gone before anybody saw that its holder was frozen: said, and not counted.
+    let unseen = held().is(10.55, "a", "stopped").delete(10.6).set(10.65, "b", "t2");
+    let unseen = unseen.renew(11.0, 40.0, 1.0);
+    comes_to(&unseen, "pause", Proof::NotJudged, "looks like a release before that");
+    comes_to(&unseen, "kill", Proof::NotJudged, "looks like a release before that");
     let short = paused.clone().is(11.0, "a", "alive").renew(11.1, 39.0, 1.0);
     comes_to(&short, "pause", Proof::NotJudged, "again, for longer");
     let again = paused
@@ -41,7 +66,9 @@ fn a_pause() {
         .is(11.0, "a", "alive")
         .renew(11.1, 20.0, 1.0)
         .is(20.0, "a", "frozen")
-        .set(24.2, "b", "t2");
+        .set(24.2, "b", "t2")
+        .renew(25.0, 40.0, 1.0)
+        .is(26.0, "a", "alive");
     comes_to(&again, "pause", Proof::Proven, "frozen");
     let back = paused.clone().is(12.9, "a", "alive").set(13.3, "b", "t2");
     comes_to(&back, "pause", Proof::NotJudged, "pause it for longer");
@@ -57,7 +84,8 @@ fn a_pause() {
     // Whoever just acquired was not looked at yet; that is no reason to give up.
     let fresh = held().delete(9.9).set(9.95, "b", "t2").is(0.0, "b", "unknown");
     let fresh = fresh.is(11.0, "b", "alive").renew(10.5, 15.0, 1.0).is(15.1, "b", "stopped");
-    comes_to(&fresh.set(19.4, "a", "t3"), "pause", Proof::Proven, "b is stopped");
+    let fresh = fresh.set(19.4, "a", "t3").renew(20.0, 40.0, 1.0).is(21.0, "b", "alive");
+    comes_to(&fresh, "pause", Proof::Proven, "b is stopped");
     comes_to(
         &held().is(0.0, "a", "unknown"),
         "pause",
@@ -71,6 +99,8 @@ fn a_kill() {
     let killed = held().is(10.3, "a", "dead");
     comes_to(&killed, "kill", Proof::Proven, "known to within");
     comes_to(&killed.clone().set(13.5, "b", "t2"), "kill", Proof::Proven, "known to within");
+    let wide = World { poll: 1.5, ..killed.clone() };
+    comes_to(&wide, "kill", Proof::Proven, "it rests on what was written");
     let renewed = killed.clone().renew(10.6, 39.0, 1.0);
     comes_to(&renewed, "kill", Proof::Refuted, "renewed");
     let once = killed.clone().renew(12.6, 12.7, 1.0);
@@ -120,6 +150,13 @@ fn a_partition() {
     comes_to(&apart, "partition", Proof::NotJudged, "the heal");
     apart.told = Some(18.0);
     comes_to(&apart, "partition", Proof::Proven, "2 writes refused");
+    // Its process lives all the time; what shows the heal is its heart, the last beat of which is seen late.
+    let mut lives = World { poll: 2.0, phase: 0.5, until: 70.0, ..held() };
+    lives = lives.set(14.4, "b", "t2").renew(15.0, 70.0, 1.0);
+    lives.still = vec![(15.5, 30.0, "a")];
+    lives.accepted = vec![(1.0, 7), (14.5, 8)];
+    lives.refused = vec![15.0];
+    comes_to(&lives, "partition", Proof::Proven, "a is back");
     // What lapsed on its own before is none.
     let mut before =
         World::new(0.5, 4.0, 60.0).set(1.0, "a", "t0").set(9.0, "a", "t1").renew(10.0, 22.0, 1.0);
@@ -163,6 +200,29 @@ fn effects() {
     idle.effects.truncate(2);
     idle.accepted.truncate(1);
     comes_to(&idle, "effects", Proof::NotJudged, "no effect was seen since b");
+}
+
+/// Nobody is asked to break anything that then cannot be judged.
+#[test]
+fn what_the_config_lacks_is_said_before_the_fault() {
+    let world = World { until: 9.9, ..held() };
+    let unfenced = World { has_fencing: false, ..world.clone() };
+    let uncounted = World { has_effects: false, ..world.clone() };
+    let learned = World { length_source: "learned", ..world.clone() };
+    for (lacks, name, says) in [
+        (&unfenced, "partition", "no fencing source"),
+        (&unfenced, "effects", "no fencing source"),
+        (&uncounted, "effects", "add `effects`"),
+        (&learned, "kill", "configure `lease`"),
+    ] {
+        comes_to(lacks, name, Proof::NotJudged, says);
+        let judgement = told(lacks, name);
+        assert!(judgement.is_over() && judgement.fault.is_none(), "{name}: {judgement:#?}");
+        let soon = told(&World { until: 2.0, ..lacks.clone() }, name);
+        assert!(soon.waiting.is_some_and(|w| w.contains("make no fault yet")), "{name}");
+        let whole = told(&world, name);
+        assert!(!whole.is_over() && !whole.waiting.clone().unwrap().contains("yet"), "{whole:#?}");
+    }
 }
 
 #[test]

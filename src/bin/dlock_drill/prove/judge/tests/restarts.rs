@@ -57,6 +57,20 @@ fn look(generation: u64, seconds: f64, renewals: u64) -> Look {
     Look { seconds, document, ..Look::default() }
 }
 
+#[test]
+fn what_is_missing_is_said_once_and_is_not_what_was_seen() {
+    let mut cut = held().is(11.0, "a", "frozen").set(13.3, "b", "t2").renew(14.0, 40.0, 1.0);
+    cut.still = vec![(10.0, 100.0, "a")];
+    cut.refused = vec![15.0, 16.0];
+    for name in ["partition", "pause", "effects"] {
+        let history = cut.history();
+        let report = reported(criterion(name), &history, &cut.judged(criterion(name)), ("m", "o"));
+        assert_eq!(report.missing.len(), 1, "{name}: {:?}", report.missing);
+        assert!(!report.missing[0].contains("refused since"), "{:?}", report.missing);
+        assert!(report.expectations.iter().all(|e| e.seconds != Some(0.0)));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
