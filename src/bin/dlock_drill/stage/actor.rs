@@ -173,6 +173,20 @@ impl Stage {
         )
     }
 
+    /// What to think of where a worker that runs is not alive to the exporter.
+    fn is_dead_there(&self, worker: &Actor) -> String {
+        let look = self.look();
+        if !look.is_held_by(worker.name()) || matches!(&*look.liveness(), "" | "alive") {
+            return String::new();
+        }
+        format!(
+            ", but {} runs: does the exporter read its pid file in {} (--dir, the same as in its config), on this host, and see the \
+             same process ids?",
+            worker.name(),
+            self.world().dir.display()
+        )
+    }
+
     /// Waits until the exporter sees the worker hold the lock, alive, with a few renewals, and all signals down. What counters
     /// show then is what they are held against later.
     pub async fn healthy(&mut self, worker: &Actor) -> Result<(), Ended> {
@@ -188,7 +202,7 @@ impl Stage {
         };
         let Some((_, look)) = self.until(self.patience(), is_well).await else {
             let (told, log) = (self.look().told(), worker.group.log_tail());
-            let elsewhere = self.is_held_unseen();
+            let elsewhere = self.is_held_unseen() + &self.is_dead_there(worker);
             return Err(Ended::Broken(Failure::new(format!(
                 "the exporter does not see {} hold the lock and be well; {told}{elsewhere}; its log ends with: {log}",
                 worker.name()
