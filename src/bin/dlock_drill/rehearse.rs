@@ -123,7 +123,7 @@ pub async fn run(options: Rehearse) -> Result<u8, Failure> {
 fn length(world: &World, runs: usize, rounds: u32) -> String {
     let lease = stage::lease(world.poll);
     format!(
-        "{runs} scenarios, rounds of them: {rounds}; with a poll interval of {} s leases are {lease} s, and a scenario takes some {:.0} s or more",
+        "scenarios: {runs}, rounds: {rounds}; with a poll interval of {} s leases are {lease} s, and each takes some {:.0} s or more",
         world.poll.as_secs_f64(),
         lease * 2.5
     )
