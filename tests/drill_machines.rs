@@ -94,7 +94,7 @@ fn what_cannot_be_run_has_not_passed_and_what_is_stopped_leaves_nothing() {
     command.args(["--start-exporter", exporter, "--redis-server", "/nowhere/redis-server"]);
     let output = command.arg("--json").arg(&json).output().expect("the drill runs");
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("NOT RUN: eviction") && said.contains("--redis-server"), "{said}");
     assert!(!said.contains("PASS"), "{said}");
 

@@ -133,7 +133,11 @@ impl State {
     /// Takes one fact.
     pub fn step(&mut self, observation: &Observation, fx: &mut Effects) {
         match observation {
-            Observation::StoreStarted { store, name, .. } => self.start_store(*store, name),
+            Observation::StoreStarted { store, name, .. } => {
+                self.start_store(*store, name);
+                // Of the locks of an earlier config those that are announced again are asked for, the others are not.
+                fx.watch_changed = true;
+            }
             Observation::StoreStopped { store } => {
                 self.stop_store(*store);
                 fx.watch_changed = true;

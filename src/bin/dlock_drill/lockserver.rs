@@ -41,7 +41,9 @@ impl FromStr for Address {
                 "a password in a flag is seen by all on this machine; put it in {PASSWORD}"
             ));
         }
-        Ok(Self { text: text.into(), info })
+        let address = Self { text: text.into(), info };
+        address.check_user(std::env::var(PASSWORD).is_ok())?;
+        Ok(address)
     }
 }
 
@@ -49,6 +51,16 @@ impl Address {
     /// As it was given; there is no password in it.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Without a password the user would be passed over in silence, and `default` would write.
+    fn check_user(&self, has_password: bool) -> Result<(), String> {
+        match self.user() {
+            Some(user) if !has_password => {
+                Err(format!("it names the user {user}, and there is no password in {PASSWORD}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The user, if one is named.
@@ -133,5 +145,23 @@ impl Kept {
             self.server = None;
             failure
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_needs_a_password() {
+        let of = |url: &str| {
+            let info = url.into_connection_info().unwrap();
+            Address { text: url.into(), info }
+        };
+        let named = of("redis://drill@10.0.0.1:6379");
+        let told = named.check_user(false).unwrap_err();
+        assert!(told.contains("drill") && told.contains(PASSWORD), "{told}");
+        assert_eq!(named.check_user(true), Ok(()));
+        assert_eq!(of("redis://10.0.0.1").check_user(false), Ok(()));
     }
 }

@@ -71,7 +71,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         .map_err(|e| Failure::new(format!("the async runtime does not start: {e}")))?;
     runtime.block_on(async {
         match command {
-            Command::Rehearse(options) => rehearse::run(options).await.map(|ok| u8::from(!ok)),
+            Command::Rehearse(options) => rehearse::run(options).await,
             Command::Prove(options) => prove::run(options).await,
             Command::Config(options) => fragment::print(&options).map(|()| 0),
             Command::Worker(options) => worker::run(options).await.map(|()| 0),

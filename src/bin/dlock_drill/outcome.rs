@@ -36,11 +36,15 @@ pub struct Expectation {
     pub at: Option<f64>,
     /// After so many seconds of what it is expected after.
     pub seconds: Option<f64>,
+    /// What that is, if it is not the fault.
+    pub since: Option<String>,
     /// The same in poll intervals of the exporter.
     pub polls: Option<f64>,
     /// The latest that it may be, in seconds, without the slack of the machine.
     pub within_seconds: Option<f64>,
-    /// What was there instead.
+    /// That slack.
+    pub slack_seconds: Option<f64>,
+    /// What was there instead, or what else was seen.
     pub detail: Option<String>,
 }
 

@@ -14,6 +14,32 @@ use crate::lockserver::Address;
 /// Longest start of either.
 const START: Duration = Duration::from_secs(30);
 
+/// The program of an exporter. One that is named without a directory is the one beside this program, where that is there.
+pub fn exporter_program(named: &Path) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().ok();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    find(named, places.into_iter().chain(std::env::split_paths(&path)))
+}
+
+fn find(named: &Path, mut places: impl Iterator<Item = PathBuf>) -> Result<PathBuf, Failure> {
+    if named.components().count() > 1 {
+        return match named.is_file() {
+            true => Ok(named.into()),
+            false => Err(Failure::new(format!(
+                "--start-exporter: there is no program {}",
+                named.display()
+            ))),
+        };
+    }
+    places.find_map(|dir| Some(dir.join(named)).filter(|p| p.is_file())).ok_or_else(|| {
+        Failure::new(format!(
+            "{} is neither beside this program nor in PATH; give --start-exporter PATH",
+            named.display()
+        ))
+    })
+}
+
 /// A port that nobody had a moment ago.
 pub fn free_port() -> Result<u16, Failure> {
     let told = |e| Failure::new(format!("no free port of the loopback can be had: {e}"));
@@ -92,5 +118,27 @@ impl PrivateExporter {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exporter_is_found_beside_or_in_path_and_else_asked_for() {
+        let (beside, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let places = || [beside.path().to_path_buf(), other.path().to_path_buf()].into_iter();
+        let name = Path::new("dlock_exporter");
+        let none = find(name, places()).unwrap_err().to_string();
+        assert!(none.contains("give --start-exporter PATH"), "{none}");
+        let second = other.path().join(name);
+        std::fs::write(&second, "").unwrap();
+        assert_eq!(find(name, places()).unwrap(), second);
+        let first = beside.path().join(name);
+        std::fs::write(&first, "").unwrap();
+        assert_eq!(find(name, places()).unwrap(), first);
+        assert_eq!(find(&second, places()).unwrap(), second);
+        assert!(find(&other.path().join("no"), places()).is_err());
     }
 }

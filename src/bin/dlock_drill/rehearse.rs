@@ -19,23 +19,23 @@ use crate::fragment;
 use crate::lockserver::{Address, PASSWORD};
 use crate::observed::Observed;
 use crate::outcome::Outcome;
-use crate::private::{PrivateExporter, PrivateServer};
+use crate::private::{self, PrivateExporter, PrivateServer};
 use crate::report::{self, Picture, Report};
 use crate::resource::Resource;
 use crate::scenario;
-use crate::stage::Stage;
+use crate::stage::{self, Stage};
 use crate::stop::Stop;
 use crate::textfile;
 use crate::world::{Run, World};
 
-/// Whether all scenarios passed.
-pub async fn run(options: Rehearse) -> Result<bool, Failure> {
+/// Rehearses; the exit status.
+pub async fn run(options: Rehearse) -> Result<u8, Failure> {
     let chosen = scenario::chosen(&options.scenarios)?;
     if options.list {
         for one in chosen {
             tell(&format!("{:20} {}", one.name(), one.about()));
         }
-        return Ok(true);
+        return Ok(0);
     }
     if options.exporter.is_none() && options.start_exporter.is_none() {
         return Err(Failure::new("give --exporter URL or --start-exporter"));
@@ -69,6 +69,9 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         };
         let (world, _own_exporter) = made;
         let world = Arc::new(world);
+        if number == 1 {
+            tell(&length(&world, runs.len(), options.with.repeat));
+        }
         let claim = Claim::take(&world.server)?;
         if let Err(failure) = world.check_empty(&runs) {
             claim.leave()?;
@@ -113,7 +116,26 @@ pub async fn run(options: Rehearse) -> Result<bool, Failure> {
         "{passed} passed, {failed} failed, {} not run or not judged",
         outcomes.len() - passed - failed
     ));
-    Ok(failed == 0 && passed > 0)
+    Ok(status(passed, failed))
+}
+
+/// How long it takes, in words: leases follow the exporter's poll interval, and most of it is waiting for their ends.
+fn length(world: &World, runs: usize, rounds: u32) -> String {
+    let lease = stage::lease(world.poll);
+    format!(
+        "scenarios: {runs}, rounds: {rounds}; with a poll interval of {} s leases are {lease} s, and each takes some {:.0} s or more",
+        world.poll.as_secs_f64(),
+        lease * 2.5
+    )
+}
+
+/// Where nothing passed and nothing failed, nothing was rehearsed.
+fn status(passed: usize, failed: usize) -> u8 {
+    match (passed, failed) {
+        (0, 0) => 2,
+        (_, 0) => 0,
+        _ => 1,
+    }
 }
 
 fn refusal() -> Failure {
@@ -129,7 +151,11 @@ async fn world(
     server: Address,
     scratch: PathBuf,
 ) -> Result<(World, Option<PrivateExporter>), Failure> {
-    let is_own = options.start_exporter.is_some();
+    let own_program = match &options.start_exporter {
+        Some(program) => Some(private::exporter_program(program)?),
+        None => None,
+    };
+    let is_own = own_program.is_some();
     let listen = if is_own { ([127, 0, 0, 1], 0).into() } else { options.with.resource };
     let resource = Resource::start(listen, true).await?;
     let dir = if is_own { scratch.clone() } else { options.with.dir.clone() };
@@ -141,7 +167,7 @@ async fn world(
     })?;
     try_out(&dir.join("drill"))?;
     let store = &options.with.store;
-    let own = match &options.start_exporter {
+    let own = match &own_program {
         Some(program) => {
             let watched = match fragment::locks(runs, resource.address()) {
                 // Every scenario has servers of its own.
@@ -177,10 +203,17 @@ async fn world(
         exporter,
         slack: Duration::try_from_secs_f64(options.slack)
             .map_err(|e| Failure::new(format!("--slack: {e}")))?,
-        exporter_program: options.start_exporter.clone(),
+        exporter_program: own_program,
         server_program: options.start_redis.as_ref().unwrap_or(&options.redis_server).clone(),
     };
-    let shared: Vec<Run> = runs.iter().filter(|r| r.scenario.is_shared()).copied().collect();
+    // One that is named has to know the locks of all rounds: a later round is no time to find that out.
+    let all: Vec<Run> = match is_own {
+        true => runs.to_vec(),
+        false => (1..=options.with.repeat)
+            .flat_map(|number| runs.iter().map(move |r| Run { number, ..*r }))
+            .collect(),
+    };
+    let shared: Vec<Run> = all.into_iter().filter(|r| r.scenario.is_shared()).collect();
     world.check_watched(&shared).await?;
     Ok((world, own))
 }
@@ -251,4 +284,14 @@ fn beside(file: &Path, report: &Report) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let run = report.run.unwrap_or_default();
     file.with_file_name(format!("{stem}-{}-{run}.svg", report.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::status;
+
+    #[test]
+    fn nothing_rehearsed_is_no_failure_and_no_pass() {
+        assert_eq!([status(0, 0), status(3, 0), status(3, 1), status(0, 1)], [2, 0, 1, 1]);
+    }
 }

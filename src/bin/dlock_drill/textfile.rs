@@ -45,8 +45,10 @@ mod tests {
             verdict,
             at: None,
             seconds: None,
+            since: None,
             polls: None,
             within_seconds: None,
+            slack_seconds: None,
             detail: None,
         };
         Outcome {

@@ -93,6 +93,7 @@ impl World {
             let Some(missing) = missing else { return Ok(()) };
             if mono().since(begun) > limit {
                 self.check_store(&seen.metrics)?;
+                self.check_readable(&seen.metrics, &missing)?;
                 return Err(Failure::new(format!(
                     "the exporter at {} does not watch the lock {missing} of the store {}: add to its config what `dlock_drill config` \
                      prints (with the same --store, --dir, --resource and --repeat), let its user read dlock_drill:*, and reload \
@@ -124,6 +125,23 @@ impl World {
             )));
         }
         Ok(())
+    }
+
+    /// A lock that is configured and cannot be read says so itself.
+    fn check_readable(&self, metrics: &Metrics, lock: &str) -> Result<(), Failure> {
+        let own = [("store", self.store.as_str()), ("lock", lock)];
+        let Some(lost) = metrics.all("dlock_coverage_lost", &own).find(|s| s.value == 1.0) else {
+            return Ok(());
+        };
+        let label = |name| lost.label(name).unwrap_or_default();
+        Err(Failure::new(format!(
+            "the exporter at {} has the lock {lock} of the store {} in its config and cannot judge it (dlock_coverage_lost, aspect {}, reason \
+             {}): may its user read dlock_drill:* (%R~dlock_drill:*)?",
+            self.exporter.url(),
+            self.store,
+            label("aspect"),
+            label("reason")
+        )))
     }
 
     /// Removes every key and file that these runs can have left. What fails does not keep the rest.

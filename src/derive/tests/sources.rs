@@ -7,11 +7,11 @@ use super::sim::{Sim, rules};
 use crate::config::{
     Effects, Fencing, LockRules, Place, RedisPart, ResourceSource, SeriesTier, Source,
 };
-use crate::derive::{BlindReason, ToRead};
-use crate::observe::Observation;
+use crate::derive::{BlindReason, Effects as Said, ToRead};
 use crate::observe::lock::{CompanionValue, Tells};
 use crate::observe::node::FailReason;
 use crate::observe::source::{Claimed, SourceFailed, SourceRead, SourceRef, SourceValue};
+use crate::observe::{Observation, StoreId};
 use crate::view::{Aspect, FencingView, Instant, View};
 
 fn redis(key: &str) -> Source {
@@ -288,4 +288,15 @@ fn what_is_to_be_read_follows_workers_and_locks() {
     let list = s.state.to_read();
     let claim = list.iter().find(|r| r.place == Place::Worker).unwrap();
     assert_eq!((claim.poll.0, &*claim.poll.1, &*claim.name), ("claim", "all", "w1"));
+}
+
+#[test]
+fn sources_of_locks_that_a_reload_took_away_are_read_no_more() {
+    let mut s = Sim::new(2000, None, guarded());
+    assert!(!s.state.to_read().is_empty());
+    let mut fx = Said::default();
+    let again = Observation::StoreStarted { store: StoreId(9), name: "main".into(), at: s.now() };
+    s.state.step(&again, &mut fx);
+    assert!(fx.watch_changed, "no other lock may come whose sources make the list anew");
+    assert!(s.state.to_read().is_empty());
 }

@@ -184,7 +184,9 @@ pub fn reported(
             at: None,
             seconds: seconds.filter(|_| e.verdict.is_some()),
             polls: seconds.filter(|_| e.verdict.is_some()).map(|s| history.polls(s)),
+            since: None,
             within_seconds: None,
+            slack_seconds: None,
             detail: e.detail.clone().or_else(|| waiting().filter(|_| e.verdict.is_none())),
         }
     };

@@ -19,8 +19,10 @@
 //!       "what": "another worker acquires only after the lease is over on the server",
 //!       "verdict": "pass",              // "fail", "not_judged"
 //!       "needed": true,                 // nothing passes without it; what is not needed can only fail
-//!       "seconds": 7.1, "polls": 3.55,  // when it was seen, since the fault (of a scenario: since what it is expected after)
+//!       "seconds": 7.1, "polls": 3.55,  // when it was seen, since the fault, or `since`
+//!       "since": null,                  // what `seconds` counts from, if that is not the fault
 //!       "within_seconds": null,         // the latest that it may be
+//!       "slack_seconds": null,          // what a busy machine is given beyond that (--slack)
 //!       "detail": "the lease of orders-1 was seen to run out on the server ..."
 //!     }],
 //!     "missing": [],                    // what would have to be configured or done for what could not be judged

@@ -98,10 +98,14 @@ pub struct Finding {
     pub at: Option<f64>,
     /// When it was seen, in seconds since the fault.
     pub seconds: Option<f64>,
+    /// What `seconds` counts from, if that is not the fault.
+    pub since: Option<String>,
     /// The same in poll intervals of the exporter.
     pub polls: Option<f64>,
     /// The latest that it may be, in seconds.
     pub within_seconds: Option<f64>,
+    /// What a busy machine is given beyond that.
+    pub slack_seconds: Option<f64>,
     /// What it rests on, or what is missing.
     pub detail: Option<String>,
 }
@@ -114,8 +118,10 @@ impl From<&Expectation> for Finding {
             needed: true,
             at: e.at,
             seconds: e.seconds,
+            since: e.since.clone(),
             polls: e.polls,
             within_seconds: e.within_seconds,
+            slack_seconds: e.slack_seconds,
             detail: e.detail.clone(),
         }
     }

@@ -222,6 +222,8 @@ impl Sheet<'_> {
             self.text(class, x, "the fault is seen");
             self.y = kept;
         }
+        // Numbers that fall together stand below each other, and beside each other where the lanes end.
+        let rows = ((bottom - top) / 21.0).floor().max(1.0) as u32;
         let mut row = 0;
         let mut last = f64::NEG_INFINITY;
         for (n, finding) in report.expectations.iter().enumerate() {
@@ -229,12 +231,13 @@ impl Sheet<'_> {
             let x = self.x(finding.at.unwrap_or(seconds + fault.unwrap_or(0.0)));
             row = if (x - last).abs() < 20.0 { row + 1 } else { 0 };
             last = x;
-            let y = top - 8.0 + f64::from(row) * 21.0;
+            let y = top - 8.0 + f64::from(row % rows) * 21.0;
+            let beside = (x + f64::from(row / rows) * 20.0).min(WIDE - 9.0);
             let _ = writeln!(
                 self.out,
                 "<line class=\"seen\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{y:.1}\" y2=\"{bottom:.1}\"/>"
             );
-            self.number(n, finding, x, y);
+            self.number(n, finding, beside, y);
         }
     }
 
@@ -258,15 +261,17 @@ impl Sheet<'_> {
             let word = finding.verdict.word().split(' ').next().unwrap_or_default();
             self.text(&format!("verdict {word}"), LEFT + 26.0, finding.verdict.word());
             let after = match (finding.verdict, finding.seconds) {
-                (Verdict::Pass | Verdict::Fail, Some(s)) => format!(", after {s:.2} s"),
+                (Verdict::Pass | Verdict::Fail, Some(s)) => {
+                    format!(", after {s:.2} s{}", super::text::since(finding))
+                }
                 _ => String::new(),
             };
             let what = format!("{}{after}", finding.what);
             let detail = finding.detail.clone().unwrap_or_default();
-            let text = lines(&printable(&what), CHARACTERS - 18).into_iter().map(|l| ("", l));
-            let more = lines(&printable(&detail), CHARACTERS - 18).into_iter().map(|l| ("soft", l));
+            let text = lines(&printable(&what), CHARACTERS - 20).into_iter().map(|l| ("", l));
+            let more = lines(&printable(&detail), CHARACTERS - 20).into_iter().map(|l| ("soft", l));
             for (class, line) in text.chain(more) {
-                self.text(class, LEFT + 116.0, &line);
+                self.text(class, LEFT + 130.0, &line);
                 self.y += LINE;
             }
             self.y += 8.0;

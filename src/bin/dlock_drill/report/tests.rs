@@ -13,8 +13,10 @@ fn report() -> Report {
         needed: true,
         at: None,
         seconds,
+        since: None,
         polls: seconds.map(|s| s / 2.0),
         within_seconds: None,
+        slack_seconds: None,
         detail: Some(
             "a detail of <some> \u{1b}[31m words that are told to people & pipelines".into(),
         ),
@@ -141,4 +143,40 @@ fn a_report_of_nothing_can_be_drawn_and_told() {
     let empty = Report { picture: Picture::default(), expectations: Vec::new(), ..report() };
     assert!(svg::render(&empty).ends_with("</svg>\n"));
     assert!(text::render(&empty, 80).contains("NOT JUDGED"));
+}
+
+#[test]
+fn a_time_says_what_it_counts_from_and_what_slack_there_was() {
+    let mut report = report();
+    let first = &mut report.expectations[0];
+    first.since = Some("the old holder goes on".into());
+    (first.within_seconds, first.slack_seconds, first.at) = (Some(2.0), Some(3.0), Some(9.0));
+    let words = text::render(&report, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "after 3.00 s = 1.5 polls (worst 2.0 s and 3 s of slack), counted from: the old holder goes on";
+    assert!(words.contains(told), "{words}");
+    let picture = svg::render(&report);
+    assert!(picture.contains("after 3.00 s, counted from: the old holder goes on"), "{picture}");
+    // 9 of 12 seconds along the lanes, and not the fault's 4.5 and 3.
+    assert!(picture.contains("cx=\"560.0\""), "{picture}");
+}
+
+/// A scenario in servers of its own has one lane only.
+#[test]
+fn numbers_stay_above_the_words() {
+    let mut report = report();
+    let many = std::iter::repeat_n(&report.expectations[0], 12).cloned();
+    report.expectations = many.collect();
+    report.picture = Picture { seconds: 12.0, ..Picture::default() };
+    let picture = svg::render(&report);
+    let of = |text: &str, name: &str| -> f64 {
+        text.split_once(name).unwrap().1.split_once('"').unwrap().0.parse().unwrap()
+    };
+    let lines: Vec<&str> = picture.lines().collect();
+    let bottom = of(picture.split("class=\"seen\"").nth(1).unwrap(), "y2=\"");
+    let circles = lines.iter().filter(|l| l.contains("<circle"));
+    let places: Vec<(f64, f64)> = circles.map(|l| (of(l, "cx=\""), of(l, "cy=\""))).collect();
+    assert_eq!(places.len(), 24, "in the picture and in the words");
+    assert!(places[..12].iter().all(|(_, y)| *y <= bottom), "{places:?} {bottom}");
+    let twice = |n: usize| places[..n].contains(&places[n]);
+    assert!(!(0..12).any(twice), "{places:?}");
 }

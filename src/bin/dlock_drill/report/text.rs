@@ -54,14 +54,22 @@ pub fn render(report: &Report, width: usize) -> String {
 
 /// When it was seen.
 fn times(finding: &Finding) -> String {
+    let since = since(finding);
+    let slack = finding.slack_seconds.filter(|s| *s > 0.0);
+    let slack = slack.map_or(String::new(), |s| format!(" and {s} s of slack"));
     let within = finding.within_seconds;
     match (finding.seconds, finding.polls) {
         (Some(s), Some(p)) => {
-            let worst = within.map_or(String::new(), |w| format!(" (worst {w:.1} s)"));
-            format!(", after {s:.2} s = {p:.1} polls{worst}")
+            let worst = within.map_or(String::new(), |w| format!(" (worst {w:.1} s{slack})"));
+            format!(", after {s:.2} s = {p:.1} polls{worst}{since}")
         }
-        _ => within.map_or(String::new(), |w| format!(", not within {w:.1} s")),
+        _ => within.map_or(String::new(), |w| format!(", not within {w:.1} s{slack}{since}")),
     }
+}
+
+/// What its time counts from, where that is not the fault.
+pub fn since(finding: &Finding) -> String {
+    finding.since.as_ref().map_or(String::new(), |what| format!(", counted from: {what}"))
 }
 
 fn paragraph(out: &mut String, indent: &str, text: &str, width: usize) {

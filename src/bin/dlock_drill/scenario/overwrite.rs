@@ -23,7 +23,9 @@ impl Scenario for Overwrite {
             stage.healthy(&holder).await?;
             let mut server = Kept::new(&stage.world().server);
             let missing = match has_events(&mut server) {
-                false => Some("the server has no keyspace events on (notify-keyspace-events KEA)"),
+                false => Some(
+                    "the server has no keyspace events on (notify-keyspace-events Kg$xe at least)",
+                ),
                 true if !hears(stage) => {
                     Some("the exporter has no feed of events (its log says why)")
                 }

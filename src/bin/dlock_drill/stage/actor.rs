@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Ended, Stage};
+use super::{Ended, Look, Stage};
 use crate::children::{self, Group};
 use crate::failure::Failure;
 use crate::keys;
@@ -117,6 +117,12 @@ impl Actor {
     }
 }
 
+/// Whether the exporter finds the worker's process. By its heartbeat alone a death is seen too late.
+fn sees_process(look: &Look, worker: &Actor) -> bool {
+    let labels = [("worker", worker.name()), ("source", "process")];
+    look.metrics().value("dlock_worker_alive", &labels) == Some(1.0)
+}
+
 impl Stage {
     /// The n-th worker of the lock: a correct one, until something else is said.
     pub fn worker(&self, n: u32) -> Part {
@@ -173,14 +179,29 @@ impl Stage {
         )
     }
 
+    /// What to think of where the exporter does not see the process of a worker that runs.
+    fn is_unseen(&self, worker: &Actor) -> String {
+        let look = self.look();
+        if !look.is_held_by(worker.name()) || sees_process(&look, worker) {
+            return String::new();
+        }
+        format!(
+            "; it does not see that {} runs: does the exporter read its pid file in {} (--dir, the same as in its config), on this host, and see the \
+             same process ids?",
+            worker.name(),
+            self.world().dir.display()
+        )
+    }
+
     /// Waits until the exporter sees the worker hold the lock, alive, with a few renewals, and all signals down. What counters
     /// show then is what they are held against later.
     pub async fn healthy(&mut self, worker: &Actor) -> Result<(), Ended> {
         self.marked = dlock_exporter::clock::mono();
         let renewed = self.look().value("dlock_lease_renewals_total").unwrap_or_default() + 4.0;
-        let is_well = |l: &super::Look| {
+        let is_well = |l: &Look| {
             l.is_held_by(worker.name())
                 && l.liveness() == "alive"
+                && sees_process(l, worker)
                 && l.value("dlock_lease_renewals_total").is_some_and(|n| n >= renewed)
                 && l.is_down("holder_stale")
                 && l.is_down("contested")
@@ -188,7 +209,7 @@ impl Stage {
         };
         let Some((_, look)) = self.until(self.patience(), is_well).await else {
             let (told, log) = (self.look().told(), worker.group.log_tail());
-            let elsewhere = self.is_held_unseen();
+            let elsewhere = self.is_held_unseen() + &self.is_unseen(worker);
             return Err(Ended::Broken(Failure::new(format!(
                 "the exporter does not see {} hold the lock and be well; {told}{elsewhere}; its log ends with: {log}",
                 worker.name()

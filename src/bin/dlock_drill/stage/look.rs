@@ -101,14 +101,19 @@ impl Look {
         let holders = self.metrics.all("dlock_lock_holder_info", &own);
         let holders: Vec<&str> = holders.filter_map(|s| s.label("worker")).collect();
         let held = match self.value("dlock_lock_held") {
-            Some(1.0) => "held",
-            Some(_) => "free",
-            None => "not told",
+            Some(1.0) if holders.is_empty() => "held by nobody that it can name".to_owned(),
+            Some(1.0) => format!("held by {}", holders.join(", ")),
+            Some(_) => "free".to_owned(),
+            None => "whether it is held is not told".to_owned(),
         };
-        format!(
-            "seen last: {held} by {holders:?}, liveness {:?}, remaining {:?} s, signals up {up:?}",
-            self.liveness(),
-            self.value("dlock_lease_remaining_seconds")
-        )
+        let mut told = format!("seen last: {held}");
+        if !self.liveness().is_empty() {
+            told += &format!(", who is {}", self.liveness());
+        }
+        if let Some(left) = self.value("dlock_lease_remaining_seconds") {
+            told += &format!(", {left:.1} s left");
+        }
+        let up = if up.is_empty() { "none".to_owned() } else { up.join(", ") };
+        told + &format!(", signals up: {up}")
     }
 }

@@ -6,6 +6,7 @@ mod common;
 mod expect;
 mod look;
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,11 @@ pub use look::Look;
 /// Longest wait for a world that is well, in seconds, and in polls where that is longer: four renewals are eight of them.
 const READY: f64 = 60.0;
 const READY_POLLS: f64 = 24.0;
+
+/// To whoever waits, beside the report.
+pub fn progress(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
 
 /// All signals of a lock, by their label values.
 fn signals() -> impl Iterator<Item = &'static str> {
@@ -45,6 +51,11 @@ impl From<Failure> for Ended {
     }
 }
 
+/// Length of the leases in seconds where the exporter polls so often.
+pub fn lease(poll: Duration) -> f64 {
+    (poll.as_secs_f64() * 8.0).max(3.0)
+}
+
 /// Each run has its own course, and the same one when it is run alone.
 fn course(seed: u64, lock: &str) -> fastrand::Rng {
     lock.bytes().fold(fastrand::Rng::with_seed(seed), |mut rng, byte| {
@@ -58,6 +69,8 @@ pub struct Stage {
     lock: String,
     begun: Mono,
     marked: Mono,
+    /// What happened then, if that is not the fault.
+    since: Option<String>,
     random: fastrand::Rng,
     /// The metrics before the fault: what counters are held against.
     base: Arc<Metrics>,
@@ -86,6 +99,7 @@ impl Stage {
             lock: run.lock(),
             begun: now,
             marked: now,
+            since: None,
             random: course(seed, &run.lock()),
             base: world.exporter.now().metrics,
             started: world.exporter.now().metrics.started(),
@@ -135,7 +149,7 @@ impl Stage {
 
     /// Length of the leases here in seconds: long enough for the exporter to see what happens within one.
     pub fn lease(&self) -> f64 {
-        (self.world.poll.as_secs_f64() * 8.0).max(3.0)
+        lease(self.world.poll)
     }
 
     /// Time between renewals in seconds.
@@ -158,8 +172,11 @@ impl Stage {
     /// Something happens now; what is expected next is held against this instant.
     pub fn mark(&mut self, what: &str) {
         self.marked = mono();
+        self.since = self.outcome.fault_seconds.is_some().then(|| what.into());
         self.outcome.fault_seconds.get_or_insert(self.marked.secs_since(self.begun));
         self.note(what);
+        // A scenario takes a while, and its report comes at its end.
+        progress(&format!("{}: {what}", self.lock));
     }
 
     /// Something that happens, for the report.
