@@ -160,7 +160,7 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
                 && !allowed::is(&m.line())
                 && seen.insert((m.place, m.change.kind))
         });
-        // They keep both processors from the live tests beside them: two of three are left to the long run.
+        // They keep a processor from the live tests beside them: two of three are left to the long run.
         let mut n = 0;
         seeded.retain(|_| {
             n += 1;
@@ -172,7 +172,7 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
     let next = AtomicUsize::new(0);
     let survivors = Mutex::new(Vec::new());
     std::thread::scope(|threads| {
-        for _ in 0..2 {
+        for _ in 0..if long() { 2 } else { 1 } {
             threads.spawn(|| {
                 let mut last: Option<(String, Excerpt)> = None;
                 while let Some(mutant) = seeded.get(next.fetch_add(1, Ordering::Relaxed)) {

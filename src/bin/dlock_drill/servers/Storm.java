@@ -1,6 +1,7 @@
 // A worker on a JVM for the rehearsal of a collector's storm. It takes one lock, and one thread renews it, beats and works.
 // It reads one command a line from its standard input and answers each with one line:
 //   fill MS    fills the heap until a full collection takes so many milliseconds, begins to beat, and says how long one took
+//   more MS    the same once more, when it beats already
 //   hold       takes the lock, and renews it from then on
 //   storm N    N full collections, one after the other, with next to nothing between them
 //   lost       how often the lease was gone when it was to be renewed; the lock is taken anew then
@@ -124,6 +125,7 @@ public class Storm {
             long n = words.length > 1 ? Long.parseLong(words[1]) : 0;
             switch (words[0]) {
                 case "fill": System.out.println(fill(n)); worker.start(); break;
+                case "more": System.out.println(fill(n)); break;
                 case "hold":
                     String taken = take(own, args);
                     holds = taken.equals("+OK");

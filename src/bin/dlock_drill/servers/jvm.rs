@@ -53,7 +53,7 @@ impl Jvm {
         compiled.map_err(|e| Failure::new(e.to_string()))??;
         let mut command = bound::command(Path::new("java"))?;
         // One collector with one thread, whose full collections stop the world on every machine for as long as they take.
-        command.args(["-XX:+UseSerialGC", "-Xms400m", "-Xmx400m", "-cp"]).arg(dir.path());
+        command.args(["-XX:+UseSerialGC", "-Xms800m", "-Xmx800m", "-cp"]).arg(dir.path());
         command.args(["Storm", "127.0.0.1", &job.port.to_string(), job.key, job.token]);
         command.args([job.heartbeat, &job.lease.as_millis().to_string()]);
         command.arg(job.period.as_millis().to_string());
