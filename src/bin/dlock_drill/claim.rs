@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 
 use crate::failure::Failure;
 use crate::keys::CLAIM;
-use crate::lockserver::{Address, Kept};
+use crate::lockserver::{Address, Asked};
 
 /// The lease, in milliseconds; a drill that was killed is in the way for so long.
 const LEASE: &str = "15000";
@@ -31,10 +31,10 @@ impl Drop for Claim {
 
 impl Claim {
     /// If no other has it.
-    pub fn take(server: &Address) -> Result<Self, Failure> {
+    pub async fn take(server: &Address) -> Result<Self, Failure> {
         let token = format!("{}:{:032x}", std::process::id(), fastrand::u128(..));
-        let mut kept = Kept::new(server);
-        let taken: Option<String> = kept.call(&["SET", CLAIM, &token, "NX", "PX", LEASE])?;
+        let mut asked = Asked::new(server);
+        let taken: Option<String> = asked.call(&["SET", CLAIM, &token, "NX", "PX", LEASE]).await?;
         if taken.is_none() {
             return Err(Failure::new(format!(
                 "the key {CLAIM} is there: another rehearsal runs on this server, or one was killed; then its lease is over in 15 s"
@@ -45,16 +45,16 @@ impl Claim {
             loop {
                 tokio::time::sleep(RENEW).await;
                 // The next one may go better.
-                let _ = kept.call::<i64>(&["EVAL", RENEWAL, "1", CLAIM, &own, LEASE]);
+                let _ = asked.call::<i64>(&["EVAL", RENEWAL, "1", CLAIM, &own, LEASE]).await;
             }
         });
         Ok(Self { server: server.clone(), token, renewer: renewing.abort_handle() })
     }
 
     /// Others may rehearse here now.
-    pub fn leave(self) -> Result<(), Failure> {
+    pub async fn leave(self) -> Result<(), Failure> {
         self.renewer.abort();
         let words = ["EVAL", RELEASE, "1", CLAIM, &self.token];
-        Kept::new(&self.server).call::<i64>(&words).map(|_| ())
+        Asked::new(&self.server).call::<i64>(&words).await.map(|_| ())
     }
 }

@@ -148,6 +148,36 @@ impl Kept {
     }
 }
 
+/// The same for those that share threads with others, who must not wait with it for a server that hangs.
+pub struct Asked {
+    address: Address,
+    kept: Option<Kept>,
+}
+
+impl Asked {
+    /// At that address, not yet.
+    pub fn new(address: &Address) -> Self {
+        Self { address: address.clone(), kept: None }
+    }
+
+    /// Sends one command, as [`Kept::call`] does, on a thread where it may wait.
+    pub async fn call<T: FromRedisValue + Send + 'static>(
+        &mut self,
+        words: &[&str],
+    ) -> Result<T, Failure> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        let mut kept = self.kept.take().unwrap_or_else(|| Kept::new(&self.address));
+        let asked = tokio::task::spawn_blocking(move || {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let answer = kept.call(&words);
+            (kept, answer)
+        });
+        let (kept, answer) = asked.await.map_err(|e| Failure::new(e.to_string()))?;
+        self.kept = Some(kept);
+        answer
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

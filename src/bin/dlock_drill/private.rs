@@ -1,4 +1,4 @@
-//! A lock server and an exporter of the drill's own, on free ports of the loopback and gone with it: for newcomers, tests and CI.
+//! An exporter of the drill's own, on a free port of the loopback and gone with it: for newcomers, tests and CI.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -9,9 +9,10 @@ use dlock_exporter::clock::mono;
 use crate::bound;
 use crate::children::Group;
 use crate::failure::Failure;
-use crate::lockserver::Address;
+use crate::files::write;
+use crate::lockserver::{Address, PASSWORD};
 
-/// Longest start of either.
+/// Longest start.
 const START: Duration = Duration::from_secs(30);
 
 /// The program of an exporter. One that is named without a directory is the one beside this program, where that is there.
@@ -45,34 +46,6 @@ pub fn free_port() -> Result<u16, Failure> {
     let told = |e| Failure::new(format!("no free port of the loopback can be had: {e}"));
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(told)?;
     Ok(listener.local_addr().map_err(told)?.port())
-}
-
-/// A lock server.
-pub struct PrivateServer {
-    /// Where it is.
-    pub address: Address,
-    _group: Group,
-}
-
-impl PrivateServer {
-    /// Starts `program` without persistence, with keyspace events, and waits until it answers.
-    pub async fn start(program: &Path, dir: &Path) -> Result<Self, Failure> {
-        let port = free_port()?.to_string();
-        let mut command = bound::command(program)?;
-        command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--appendonly", "no"]);
-        command.args(["--notify-keyspace-events", "KEA", "--dir"]).arg(dir);
-        let mut group = Group::start("redis-server", &mut command, dir)?;
-        let address: Address = format!("127.0.0.1:{port}").parse().map_err(Failure::new)?;
-        let begun = mono();
-        while address.connect().and_then(|mut s| s.call::<()>(&["PING"])).is_err() {
-            if group.has_ended() || mono().since(begun) > START {
-                let tail = group.log_tail();
-                return Err(Failure::new(format!("{} does not answer: {tail}", program.display())));
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(Self { address, _group: group })
-    }
 }
 
 /// An exporter.
@@ -119,6 +92,20 @@ impl PrivateExporter {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+/// The drill's own user and password as lines of the config of an exporter of its own; the directory is nobody else's.
+pub fn credentials(server: &Address, scratch: &Path) -> Result<String, Failure> {
+    let mut lines = String::new();
+    if let Some(user) = server.user() {
+        lines.push_str(&format!("    username: '{}'\n", user.replace('\'', "''")));
+    }
+    if let Ok(password) = std::env::var(PASSWORD) {
+        let file = scratch.join("password");
+        write(&file, password.as_bytes())?;
+        lines.push_str(&format!("    password_file: '{}'\n", file.display()));
+    }
+    Ok(lines)
 }
 
 #[cfg(test)]

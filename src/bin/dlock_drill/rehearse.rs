@@ -19,10 +19,11 @@ use crate::fragment;
 use crate::lockserver::{Address, PASSWORD};
 use crate::observed::Observed;
 use crate::outcome::Outcome;
-use crate::private::{self, PrivateExporter, PrivateServer};
+use crate::private::{self, PrivateExporter};
 use crate::report::{self, Picture, Report};
 use crate::resource::Resource;
 use crate::scenario;
+use crate::servers::redis::Setup;
 use crate::stage::{self, Stage};
 use crate::stop::Stop;
 use crate::textfile;
@@ -48,11 +49,18 @@ pub async fn run(options: Rehearse) -> Result<u8, Failure> {
     let scratch = tempfile::Builder::new().prefix("dlock_drill").tempdir();
     let scratch = scratch.map_err(|e| Failure::new(format!("no temporary directory: {e}")))?;
     let own_server = match &options.start_redis {
-        Some(program) => Some(PrivateServer::start(program, scratch.path()).await?),
+        Some(program) => {
+            // What its clients would say to another.
+            let own = match std::env::var(PASSWORD) {
+                Ok(password) => Setup::of(program, &password),
+                Err(_) => Setup::open(program),
+            };
+            Some(own.line("notify-keyspace-events KEA").start().await?)
+        }
         None => None,
     };
     let server = match (&own_server, &options.redis) {
-        (Some(own), _) => own.address.clone(),
+        (Some(own), _) => own.url().parse().map_err(Failure::new)?,
         (None, Some(_)) if !options.write => return Err(refusal()),
         (None, Some(given)) => given.clone(),
         (None, None) => return Err(Failure::new("give --redis ADDRESS or --start-redis")),
@@ -72,9 +80,9 @@ pub async fn run(options: Rehearse) -> Result<u8, Failure> {
         if number == 1 {
             tell(&length(&world, runs.len(), options.with.repeat));
         }
-        let claim = Claim::take(&world.server)?;
-        if let Err(failure) = world.check_empty(&runs) {
-            claim.leave()?;
+        let claim = Claim::take(&world.server).await?;
+        if let Err(failure) = world.check_empty(&runs).await {
+            claim.leave().await?;
             return Err(failure);
         }
         let mut playing = JoinSet::new();
@@ -86,8 +94,8 @@ pub async fn run(options: Rehearse) -> Result<u8, Failure> {
         };
         // Its workers end with a task; what they write after the cleaning would stay.
         playing.shutdown().await;
-        world.clean(&runs)?;
-        claim.leave()?;
+        world.clean(&runs).await?;
+        claim.leave().await?;
         let played =
             played.map_err(|why| Failure::new(format!("{why}; what it had written is removed")))?;
         for (outcome, report) in played {
@@ -178,7 +186,7 @@ async fn world(
                 "poll_interval: {}ms\nstores:\n  {store}:\n    url: {}\n{}    clients: on\n    locks:{watched}",
                 options.poll,
                 server.url(),
-                credentials(&server, &scratch)?,
+                private::credentials(&server, &scratch)?,
             );
             let mut own = PrivateExporter::start(program, &yaml, &scratch)?;
             own.ready().await?;
@@ -216,20 +224,6 @@ async fn world(
     let shared: Vec<Run> = all.into_iter().filter(|r| r.scenario.is_shared()).collect();
     world.check_watched(&shared).await?;
     Ok((world, own))
-}
-
-/// The drill's own user and password as lines of the config of an exporter of its own; the directory is nobody else's.
-fn credentials(server: &Address, scratch: &Path) -> Result<String, Failure> {
-    let mut lines = String::new();
-    if let Some(user) = server.user() {
-        lines.push_str(&format!("    username: '{}'\n", user.replace('\'', "''")));
-    }
-    if let Ok(password) = std::env::var(PASSWORD) {
-        let file = scratch.join("password");
-        write(&file, password.as_bytes())?;
-        lines.push_str(&format!("    password_file: '{}'\n", file.display()));
-    }
-    Ok(lines)
 }
 
 /// All runs, so many at a time; each is told when it ends. `None` if one of them panicked.

@@ -9,7 +9,7 @@ use dlock_exporter::clock::mono;
 use crate::exporter::Metrics;
 use crate::failure::Failure;
 use crate::keys;
-use crate::lockserver::{Address, Kept};
+use crate::lockserver::{Address, Asked};
 use crate::observed::Observed;
 use crate::resource::Resource;
 use crate::scenario::Scenario;
@@ -57,11 +57,11 @@ impl Run {
 
 impl World {
     /// The keys of these runs are not there: nobody else rehearses on this server. Nothing is written before that is known.
-    pub fn check_empty(&self, runs: &[Run]) -> Result<(), Failure> {
-        let mut server = Kept::new(&self.server);
+    pub async fn check_empty(&self, runs: &[Run]) -> Result<(), Failure> {
+        let mut server = Asked::new(&self.server);
         for run in runs {
             let key = keys::lock_key(&run.lock());
-            if server.call::<bool>(&["EXISTS", &key])? {
+            if server.call::<bool>(&["EXISTS", &key]).await? {
                 return Err(Failure::new(format!(
                     "the key {key} is there: another rehearsal runs on this server, or one was killed; then its lease is over \
                      in a few seconds"
@@ -71,9 +71,9 @@ impl World {
         // Tokens that never go down: an old resource's would be larger than those that begin with 1.
         let first = format!("{}", dlock_exporter::clock::wall_secs() as u64);
         for run in runs {
-            let set = server.call::<()>(&["SET", &keys::fence_key(&run.lock()), &first]);
+            let set = server.call::<()>(&["SET", &keys::fence_key(&run.lock()), &first]).await;
             if let Err(failure) = set {
-                let _ = self.clean(runs);
+                let _ = self.clean(runs).await;
                 return Err(failure);
             }
         }
@@ -145,8 +145,8 @@ impl World {
     }
 
     /// Removes every key and file that these runs can have left. What fails does not keep the rest.
-    pub fn clean(&self, runs: &[Run]) -> Result<(), Failure> {
-        let mut server = Kept::new(&self.server);
+    pub async fn clean(&self, runs: &[Run]) -> Result<(), Failure> {
+        let mut server = Asked::new(&self.server);
         let mut cleaned = Ok(());
         for run in runs {
             let lock = run.lock();
@@ -160,7 +160,7 @@ impl World {
             }
             // One by one: in a cluster several keys at once are refused.
             for key in left {
-                let gone = server.call::<()>(&["DEL", &key]);
+                let gone = server.call::<()>(&["DEL", &key]).await;
                 cleaned = cleaned.and(gone);
             }
         }

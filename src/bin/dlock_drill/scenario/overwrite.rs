@@ -2,7 +2,7 @@
 
 use super::{Act, Scenario};
 use crate::keys;
-use crate::lockserver::Kept;
+use crate::lockserver::Asked;
 use crate::stage::{Look, Stage, Within};
 
 /// A plain SET of a foreign token.
@@ -21,8 +21,8 @@ impl Scenario for Overwrite {
         Box::pin(async move {
             let holder = stage.start(stage.worker(1)).await?;
             stage.healthy(&holder).await?;
-            let mut server = Kept::new(&stage.world().server);
-            let missing = match has_events(&mut server) {
+            let mut server = Asked::new(&stage.world().server);
+            let missing = match has_events(&mut server).await {
                 false => Some(
                     "the server has no keyspace events on (notify-keyspace-events Kg$xe at least)",
                 ),
@@ -38,7 +38,7 @@ impl Scenario for Overwrite {
             stage.wait_at_random().await;
             stage.mark("a stranger writes over the holder's key");
             let key = keys::lock_key(stage.lock());
-            server.call::<()>(&["SET", &key, &token, "PX", &lease])?;
+            server.call::<()>(&["SET", &key, &token, "PX", &lease]).await?;
             let soon = Within::polls(1.0);
             stage.expect("the stranger is shown", soon, |l| l.is_held_by(&stranger)).await;
             let Some(missing) = missing else {
@@ -66,8 +66,8 @@ impl Scenario for Overwrite {
 }
 
 /// Whether the server tells of writes to keys; where that may not be asked, it is taken to.
-fn has_events(server: &mut Kept) -> bool {
-    let answer = server.call::<Vec<String>>(&["CONFIG", "GET", "notify-keyspace-events"]);
+async fn has_events(server: &mut Asked) -> bool {
+    let answer = server.call::<Vec<String>>(&["CONFIG", "GET", "notify-keyspace-events"]).await;
     let Some(flags) = answer.ok().and_then(|mut a| a.pop()) else { return true };
     flags.contains('K') && (flags.contains('A') || flags.contains('$'))
 }

@@ -1,6 +1,6 @@
 //! A private server on a free port of the loopback: started, paused, killed and started again by a scenario, gone with it.
-//! Nobody but who has its password, which no command line shows, may talk to it. It must not touch a server that the
-//! drill did not start.
+//! Nobody but who has its password, which no command line shows, may talk to it, unless it is left open. It must not touch a
+//! server that the drill did not start.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -24,16 +24,27 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// How to start a server.
 pub struct Setup {
     program: PathBuf,
-    password: String,
+    password: Option<String>,
     lines: String,
     environment: Vec<(String, String)>,
 }
 
 impl Setup {
+    /// By this program, for everybody on this host: workers that are tried by hand should not need a password.
+    pub fn open(program: &Path) -> Self {
+        Self {
+            program: program.into(),
+            password: None,
+            lines: String::new(),
+            environment: Vec::new(),
+        }
+    }
+
     /// By this program, a `redis-server` or `valkey-server`, for who knows this password.
     pub fn of(program: &Path, password: &str) -> Self {
-        let lines = String::new();
-        Self { program: program.into(), password: password.into(), lines, environment: Vec::new() }
+        Self { password: Some(password.into()), ..Self::open(program) }
+            .line(&format!("requirepass {password}"))
+            .line(&format!("masterauth {password}"))
     }
 
     /// Adds a line to its configuration, `maxmemory 10mb`.
@@ -58,11 +69,10 @@ impl Setup {
         let port = free_port()?;
         let dir = private_dir()?;
         let text = format!(
-            "port {port}\nbind 127.0.0.1\ndir {:?}\nsave \"\"\nappendonly no\nrequirepass {1}\nmasterauth {1}\n\
-             repl-diskless-sync-delay 0\nrepl-ping-replica-period 1\n{2}",
+            "port {port}\nbind 127.0.0.1\ndir {:?}\nsave \"\"\nappendonly no\n\
+             repl-diskless-sync-delay 0\nrepl-ping-replica-period 1\n{}",
             // In quotes: it may have a space in it.
             dir.path().display().to_string(),
-            self.password,
             self.lines
         );
         let file = dir.path().join("server.conf");
@@ -83,7 +93,7 @@ impl Setup {
 /// A running server, or one that was killed. It ends before its directory goes.
 pub struct Server {
     program: PathBuf,
-    password: String,
+    password: Option<String>,
     port: u16,
     environment: Vec<(String, String)>,
     group: Option<Group>,
@@ -108,7 +118,7 @@ impl Server {
 
     /// Sends one command and gives the reply.
     pub async fn cmd(&self, words: &[&str]) -> Result<redis::Value, Failure> {
-        command(self.port, &self.password, words).await
+        command(self.port, self.password.as_deref(), words).await
     }
 
     /// The reply as text.
@@ -163,12 +173,17 @@ impl Server {
 }
 
 /// Sends one command on a connection of its own, as the server may have been started anew, and gives the reply.
-pub async fn command(port: u16, password: &str, words: &[&str]) -> Result<redis::Value, Failure> {
+pub async fn command(
+    port: u16,
+    password: Option<&str>,
+    words: &[&str],
+) -> Result<redis::Value, Failure> {
     let mut command = redis::Cmd::new();
     words.iter().for_each(|word| {
         command.arg(*word);
     });
-    let url = format!("redis://:{password}@127.0.0.1:{port}");
+    let login = password.map_or_else(String::new, |password| format!(":{password}@"));
+    let url = format!("redis://{login}127.0.0.1:{port}");
     // Only the command's name is told: its arguments may be tokens.
     let name = words.first().map_or_else(String::new, |word| (*word).to_owned());
     let asked = tokio::task::spawn_blocking(move || {

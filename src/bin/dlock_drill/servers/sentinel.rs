@@ -43,7 +43,7 @@ impl Sentinel {
         start.arg(&file).arg("--sentinel");
         let mut group = Group::start("sentinel", &mut start, dir.path())?;
         let waiting = Waiting::new("the private sentinel answers", STARTED);
-        while command(port, password, &["PING"]).await.is_err() {
+        while command(port, Some(password), &["PING"]).await.is_err() {
             if group.has_ended() {
                 return Err(Failure::new(format!("the sentinel ends: {}", group.log_tail())));
             }
@@ -58,7 +58,7 @@ impl Sentinel {
     }
 
     async fn cmd(&self, words: &[&str]) -> Result<redis::Value, Failure> {
-        command(self.port, &self.password, words).await
+        command(self.port, Some(&self.password), words).await
     }
 
     /// The port of the primary that it names.

@@ -9,7 +9,7 @@ use super::{Ended, Look, Stage};
 use crate::children::{self, Group};
 use crate::failure::Failure;
 use crate::keys;
-use crate::lockserver::{Kept, PASSWORD};
+use crate::lockserver::{Asked, PASSWORD};
 
 /// Nothing on a stage lasts longer; a renewer that lost its drill ends then.
 const AT_MOST: f64 = 600.0;
@@ -167,9 +167,9 @@ impl Stage {
     }
 
     /// What to think of where the exporter says that a lock is free whose key is there.
-    fn is_held_unseen(&self) -> String {
+    async fn is_held_unseen(&self) -> String {
         let (server, key) = (&self.world().server, keys::lock_key(self.lock()));
-        let is_there = Kept::new(server).call::<bool>(&["EXISTS", &key]).unwrap_or(false);
+        let is_there = Asked::new(server).call::<bool>(&["EXISTS", &key]).await.unwrap_or(false);
         if !is_there || !self.look().is_free() {
             return String::new();
         }
@@ -209,7 +209,7 @@ impl Stage {
         };
         let Some((_, look)) = self.until(self.patience(), is_well).await else {
             let (told, log) = (self.look().told(), worker.group.log_tail());
-            let elsewhere = self.is_held_unseen() + &self.is_unseen(worker);
+            let elsewhere = self.is_held_unseen().await + &self.is_unseen(worker);
             return Err(Ended::Broken(Failure::new(format!(
                 "the exporter does not see {} hold the lock and be well; {told}{elsewhere}; its log ends with: {log}",
                 worker.name()

@@ -134,7 +134,10 @@ impl Renewing {
         let lease = LEASE.as_millis().to_string();
         let task = tokio::spawn(async move {
             let words = ["EVAL", RENEW, "1", &key, &token, &lease];
-            while command(port, &password, &words).await.is_ok_and(|r| r == redis::Value::Int(1)) {
+            while command(port, Some(&password), &words)
+                .await
+                .is_ok_and(|r| r == redis::Value::Int(1))
+            {
                 tokio::time::sleep(PERIOD).await;
             }
         });
