@@ -50,11 +50,11 @@ fn is_too_fast(outcome: &serde_json::Value) -> bool {
     outcome["name"] == "gc-storm" && outcome["verdict"] == "not_judged"
 }
 
-/// Each fails by the signal that decides it. What decides under memory pressure is no signal, and none can be turned off.
+/// Each fails by what decides it.
 #[cfg(feature = "sabotage")]
 #[test]
 fn an_exporter_without_the_signals_of_machines_fails() {
-    let deciding = [
+    let mut deciding = vec![
         ("pid-reuse", "dlock_holder_stale 1"),
         ("clock-step", "dlock_contested 1"),
         ("gc-storm", "dlock_lease_shorter_than_stall 1"),
@@ -62,8 +62,13 @@ fn an_exporter_without_the_signals_of_machines_fails() {
         ("quorum-erosion", "dlock_quorum_degraded 1"),
         ("eviction", "dlock_contested 1"),
     ];
-    let off = "holder_stale,contested,quorum_degraded,lease_shorter_than_stall";
-    let names = deciding.map(|(name, _)| name);
+    if long() {
+        // It is given half a minute until it hurts.
+        let waiting = "dlock_worker_cgroup_memory_waiting_seconds_total rises by 0.05 s";
+        deciding.push(("memory-pressure", waiting));
+    }
+    let off = "holder_stale,contested,quorum_degraded,lease_shorter_than_stall,cgroup_pressure";
+    let names: Vec<&str> = deciding.iter().map(|(name, _)| *name).collect();
     let (passed, said, outcomes) = rehearse(&[&["--slack", "3"], &names[..]].concat(), off);
     assert!(!passed, "{said}");
     for (scenario, signal) in deciding {

@@ -1,5 +1,6 @@
 //! A broken exporter on purpose, for the tests of `dlock_drill`: the signals that `DLOCK_SABOTAGE` names (`holder_stale,contested`)
-//! are never up. Only with the feature of the same name, which no release has.
+//! are never up, and with `cgroup_pressure` no waiting in a cgroup is counted. Only with the feature of the same name, which no
+//! release has.
 
 use std::sync::LazyLock;
 
@@ -15,5 +16,14 @@ static OFF: LazyLock<String> =
 
 /// Whether this signal is turned off.
 pub fn is_off(signal: Signal) -> bool {
-    OFF.split(',').any(|name| name == signal.as_str())
+    is_named(signal.as_str())
+}
+
+/// Whether the waiting in cgroups is not counted.
+pub fn is_pressure_off() -> bool {
+    is_named("cgroup_pressure")
+}
+
+fn is_named(wanted: &str) -> bool {
+    OFF.split(',').any(|name| name == wanted)
 }
