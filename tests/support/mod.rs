@@ -18,6 +18,7 @@ pub mod manifests;
 mod metrics;
 mod ntp_source;
 mod partition;
+mod preload;
 mod prometheus;
 mod proxy;
 mod redis_server;

@@ -4,13 +4,12 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use tempfile::TempDir;
 
-use super::repository;
+use super::preload::library;
 use dlock_exporter::clock;
 
 /// A clock that is as the machine's until it is stepped.
@@ -71,18 +70,6 @@ impl SteppedClock {
 /// The library, compiled once for all tests of this process.
 fn shim() -> &'static Path {
     static MADE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = MADE.get_or_init(|| {
-        let dir = TempDir::new().expect("a temporary directory can be made");
-        let path = dir.path().join("stepped_clock.so");
-        let source = repository("src/bin/dlock_drill/servers/clock_shim.c");
-        let output = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O2", "-Wall", "-o"])
-            .args([&path, &source])
-            .output()
-            .expect("cc runs; Debian's packages gcc and libc6-dev bring it");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{} does not compile: {said}", source.display());
-        (dir, path)
-    });
+    let (_, path) = MADE.get_or_init(|| library("src/bin/dlock_drill/servers/clock_shim.c"));
     path
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::preload::library;
 use super::{Group, Metrics, repository};
 use dlock_exporter::clock;
 
@@ -62,6 +63,7 @@ fn boot() -> Result<Inside, String> {
     if Command::new("linux.uml").arg("--version").output().is_err() {
         return Err("linux.uml does not run; Debian's package user-mode-linux brings it".into());
     }
+    let (_kept, registers) = library("tests/support/uml/registers.c");
     let mut command = Command::new("linux.uml");
     command
         .args(["mem=512M", "rootfstype=hostfs", "rootflags=/", "ro", "panic=-1"])
@@ -71,6 +73,7 @@ fn boot() -> Result<Inside, String> {
         // What the kernel does not know becomes the environment of its first process.
         .arg(format!("DLOCK_OUT={}", out.display()))
         .arg(format!("DLOCK_BIN={}", env!("CARGO_BIN_EXE_dlock_exporter")))
+        .env("LD_PRELOAD", registers)
         .env("TMPDIR", dir.path());
     let mut machine = Group::start("linux.uml", &mut command, &dir.path().join("console"));
     let begun = clock::mono();
