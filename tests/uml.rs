@@ -108,13 +108,16 @@ fn a_freeze_is_seen_while_it_lasts_and_is_a_stall_of_that_length() {
         let labels = [("worker", worker), ("bound", bound)];
         let scrapes = ["ice-after", "clock-before", "settled"].iter().map(|n| inside.scrape(n));
         let worst = scrapes.filter_map(|m| m.value("dlock_worker_worst_stall_seconds", &labels));
-        let worst = worst.reduce(f64::max);
-        worst.unwrap_or_else(|| panic!("no {bound} bound of {worker}'s worst stall"))
+        worst.reduce(f64::max)
     };
-    let (lower, upper) = (bound("ice-1", "lower"), bound("ice-1", "upper"));
-    // A machine inside a busy one may be too late with its samples to be sure of the least, and says so.
+    // A machine inside a busy one may be too late with its samples to be sure of the least, or of anything, and says so.
     let late = [("worker", "ice-1"), ("aspect", "stall_resolution")];
     let is_late = !after.all("dlock_worker_coverage_lost", &late).is_empty();
+    let bounds = (bound("ice-1", "lower"), bound("ice-1", "upper"));
+    let (Some(lower), Some(upper)) = bounds else {
+        assert!(is_late, "of ice-1's worst stall there are the bounds {bounds:?}");
+        return;
+    };
     assert!(
         is_late || lower >= least - 2.0 * STALL_POLL - 0.5,
         "frozen for {least} s, a stall of {lower} at least"
