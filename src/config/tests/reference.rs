@@ -41,6 +41,7 @@ fn kind_words(kind: Kind) -> String {
         Kind::Table(_) => "table".into(),
         Kind::Map(_) => "tables by name".into(),
         Kind::List(_) => "list of tables".into(),
+        Kind::Hashes => "hashes by name".into(),
     }
 }
 
