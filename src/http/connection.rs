@@ -116,7 +116,11 @@ where
                 Err(refusal) => refusal,
             };
             state.dress(&mut response);
-            Ok::<_, Infallible>(if http2 { response.map(|body| open.answer(body)) } else { response })
+            Ok::<_, Infallible>(if http2 {
+                response.map(|body| open.answer(body))
+            } else {
+                response
+            })
         }
     });
     let serving = builder(http2).serve_connection(TokioIo::new(stream), service).into_owned();

@@ -24,7 +24,11 @@ pub(super) fn read(at: Cursor<'_>) -> Vec<(&'static str, String)> {
             let fix = format!("it is one of: {}", values.join(", "));
             at.wrong(name, format!("{} has no meaning", quoted(value)), fix);
         } else if !value.bytes().all(|b| (b' '..=b'~').contains(&b)) {
-            at.wrong(name, "has a character that no header may have", "use plain ASCII on one line");
+            at.wrong(
+                name,
+                "has a character that no header may have",
+                "use plain ASCII on one line",
+            );
         } else {
             headers.push((name, value.to_owned()));
         }

@@ -81,7 +81,7 @@ fn draft(text: &str, report: &Report) -> Option<Draft> {
         rate_limit: rate_limit::read(&top),
     };
     let tls = match top.has("tls_server_config") {
-        true => Some(tls::read(&top.table("tls_server_config")?)?),
+        true => Some(tls::read(&top.table("tls_server_config")?)),
         false => None,
     };
     Some(Draft { web, tls })

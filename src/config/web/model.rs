@@ -53,13 +53,13 @@ impl fmt::Debug for Pem {
     }
 }
 
-/// TLS before its files are read.
+/// TLS before its files are read; what is missing has been told.
 #[derive(Debug)]
 pub struct TlsDraft {
     /// The server's certificate with those between it and its authority.
-    pub cert: Pem,
+    pub cert: Option<Pem>,
     /// Its key.
-    pub key: Pem,
+    pub key: Option<Pem>,
     /// Authorities of the clients.
     pub client_ca: Option<Pem>,
     /// Everything else.

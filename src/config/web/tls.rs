@@ -17,7 +17,7 @@ use super::tls_words as words;
 use crate::secret::Secret;
 
 /// Everything that can be said without a look at other files. All of it is read, so that all mistakes are told.
-pub(super) fn read(at: &Cursor<'_>) -> Option<TlsDraft> {
+pub(super) fn read(at: &Cursor<'_>) -> TlsDraft {
     let cert = pem(at, "cert_file", "cert", true);
     let key = pem(at, "key_file", "key", true);
     let client_ca = pem(at, "client_ca_file", "client_ca", false);
@@ -35,7 +35,7 @@ pub(super) fn read(at: &Cursor<'_>) -> Option<TlsDraft> {
         server_order,
         curves,
     };
-    Some(TlsDraft { cert: cert?, key: key?, client_ca, settings })
+    TlsDraft { cert, key, client_ca, settings }
 }
 
 /// One of two keys: a path, or the text itself.
@@ -46,8 +46,10 @@ fn pem(at: &Cursor<'_>, file: &'static str, inline: &'static str, required: bool
     if required && !at.has(file) && !at.has(inline) && !at.mistyped(&[file, inline]) {
         at.wrong(file, "missing: there is no TLS without it", format!("set it, or `{inline}`"));
     }
-    let path = || at.has(file).then(|| at.text(file)).flatten().map(|p| Pem::File(PathBuf::from(p)));
-    let text = || at.has(inline).then(|| at.text(inline)).flatten().map(|t| Pem::Inline(Secret::new(t)));
+    let path =
+        || at.has(file).then(|| at.text(file)).flatten().map(|p| Pem::File(PathBuf::from(p)));
+    let text =
+        || at.has(inline).then(|| at.text(inline)).flatten().map(|t| Pem::Inline(Secret::new(t)));
     path().or_else(text)
 }
 
@@ -158,29 +160,50 @@ fn curves(at: &Cursor<'_>) -> Vec<&'static dyn rustls::crypto::SupportedKxGroup>
 /// Reads the certificates. What is wrong with one does not hide what is wrong with the next.
 pub(super) fn with_files(draft: TlsDraft, files: &mut Files, report: &Report) -> Option<ServerTls> {
     let mut reader = Reader { files, report };
-    let chain = reader.certificates(&draft.cert, "cert");
-    let key = reader.key(&draft.key);
-    let client_ca = match &draft.client_ca {
-        Some(pem) => Some(Arc::new(reader.authorities(pem)?)),
+    let chain = draft.cert.as_ref().and_then(|pem| reader.certificates(pem, "cert"));
+    let key = draft.key.as_ref().and_then(|pem| reader.key(pem));
+    let client_ca = draft.client_ca.as_ref().map(|pem| reader.authorities(pem).map(Arc::new));
+    let identity = identity(&reader, draft.key.as_ref()?, chain?, key?)?;
+    // One that could not be read is a mistake, and not none.
+    let client_ca = match client_ca {
+        Some(read) => Some(read?),
         None => None,
     };
-    let (chain, key) = (chain?, key?);
+    Some(ServerTls { identity: Arc::new(identity), client_ca, settings: draft.settings })
+}
+
+/// The certificate with its key, if they belong together.
+fn identity(
+    reader: &Reader<'_>,
+    pem: &Pem,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Option<CertifiedKey> {
     let Ok(signing) = any_supported_type(&key) else {
-        reader.wrong(&draft.key, "key", "is of a kind that is not supported", "use RSA (2048 bits or more), ECDSA P-256 or P-384, or Ed25519");
+        reader.wrong(
+            pem,
+            "key",
+            "is of a kind that is not supported",
+            "use RSA (2048 bits or more), ECDSA P-256 or P-384, or Ed25519",
+        );
         return None;
     };
     let identity = CertifiedKey::new(chain, signing);
     if let Err(error) = identity.keys_match() {
         let (reason, fix) = match error {
-            rustls::Error::InconsistentKeys(_) => {
-                ("belongs to another certificate".to_owned(), "give the key that `cert` was made with")
-            }
-            _ => ("does not fit the certificate, which cannot be used".to_owned(), "is that an X.509 certificate of version 3?"),
+            rustls::Error::InconsistentKeys(_) => (
+                "belongs to another certificate".to_owned(),
+                "give the key that `cert` was made with",
+            ),
+            _ => (
+                "does not fit the certificate, which cannot be used".to_owned(),
+                "is that an X.509 certificate of version 3?",
+            ),
         };
-        reader.wrong(&draft.key, "key", reason, fix);
+        reader.wrong(pem, "key", reason, fix);
         return None;
     }
-    Some(ServerTls { identity: Arc::new(identity), client_ca, settings: draft.settings })
+    Some(identity)
 }
 
 struct Reader<'a> {
@@ -192,7 +215,9 @@ impl Reader<'_> {
     /// Records what is wrong with one of the three, under the key that it was given by.
     fn wrong(&self, pem: &Pem, name: &str, reason: impl Into<String>, fix: impl Into<String>) {
         let (end, shown) = match pem {
-            Pem::File(path) => ("_file", format!("{} ", super::super::mistake::quoted(&path.to_string_lossy()))),
+            Pem::File(path) => {
+                ("_file", format!("{} ", super::super::mistake::quoted(&path.to_string_lossy())))
+            }
             Pem::Inline(_) => ("", String::new()),
         };
         let key = format!("tls_server_config.{name}{end}");
@@ -219,7 +244,12 @@ impl Reader<'_> {
         match CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>() {
             Ok(certs) if !certs.is_empty() => Some(certs),
             _ => {
-                self.wrong(pem, name, "holds no PEM certificate", "it begins with -----BEGIN CERTIFICATE-----");
+                self.wrong(
+                    pem,
+                    name,
+                    "holds no PEM certificate",
+                    "it begins with -----BEGIN CERTIFICATE-----",
+                );
                 None
             }
         }
@@ -230,8 +260,14 @@ impl Reader<'_> {
         let key = PrivateKeyDer::from_pem_slice(&bytes);
         if key.is_err() {
             let locked = String::from_utf8_lossy(&bytes).contains("ENCRYPTED");
-            let reason = if locked { "holds a key with a passphrase" } else { "holds no PEM private key" };
-            self.wrong(pem, "key", reason, "it begins with -----BEGIN PRIVATE KEY-----, and has no passphrase");
+            let reason =
+                if locked { "holds a key with a passphrase" } else { "holds no PEM private key" };
+            self.wrong(
+                pem,
+                "key",
+                reason,
+                "it begins with -----BEGIN PRIVATE KEY-----, and has no passphrase",
+            );
         }
         key.ok()
     }
@@ -240,7 +276,12 @@ impl Reader<'_> {
         let mut roots = RootCertStore::empty();
         for cert in self.certificates(pem, "client_ca")? {
             if roots.add(cert).is_err() {
-                self.wrong(pem, "client_ca", "has a certificate that cannot be used", "are all of them X.509 certificates?");
+                self.wrong(
+                    pem,
+                    "client_ca",
+                    "has a certificate that cannot be used",
+                    "are all of them X.509 certificates?",
+                );
                 return None;
             }
         }

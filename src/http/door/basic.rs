@@ -46,7 +46,16 @@ mod tests {
 
     #[test]
     fn anything_else_is_nothing() {
-        for odd in ["", "Basic", "Basic ", "Basic YWI=", "Bearer YTpi", "Basic YTpi!", "Basic /zpi", "YTpi"] {
+        for odd in [
+            "",
+            "Basic",
+            "Basic ",
+            "Basic YWI=",
+            "Bearer YTpi",
+            "Basic YTpi!",
+            "Basic /zpi",
+            "YTpi",
+        ] {
             assert_eq!(read(odd), None, "{odd}");
         }
         assert!(credentials(&HeaderMap::new()).is_none());

@@ -13,9 +13,6 @@ mod sans;
 mod state;
 mod tls;
 
-#[cfg(test)]
-mod tests;
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -92,7 +92,12 @@ impl Default for Passwords {
 
 impl Passwords {
     /// Checks what is shown, or finds the result that is kept.
-    pub async fn check(self: &Arc<Self>, users: &Arc<Users>, from: Network, shown: Shown) -> Verdict {
+    pub async fn check(
+        self: &Arc<Self>,
+        users: &Arc<Users>,
+        from: Network,
+        shown: Shown,
+    ) -> Verdict {
         let verdict = |is_right| if is_right { Verdict::Right } else { Verdict::Wrong };
         let of = users.of(&shown);
         if let Some(known) = users.kept(&of) {
@@ -143,5 +148,103 @@ impl Drop for Place {
                 waiting.remove(&self.from);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::*;
+    use crate::secret::Secret;
+
+    fn users(costs: &[(&str, u32)]) -> Arc<Users> {
+        let user = |(name, cost): &(&str, u32)| {
+            let hash = Secret::new(bcrypt::hash(format!("{name}'s"), *cost).unwrap());
+            ((*name).to_owned(), User { hash, cost: *cost })
+        };
+        Arc::new(Users::new(costs.iter().map(user).collect()))
+    }
+
+    fn shown(name: &str, password: &str) -> Shown {
+        Shown { name: name.to_owned(), password: password.as_bytes().to_vec() }
+    }
+
+    /// Processor time of this thread for a refusal: what else the machine does counts for nothing.
+    fn spent(users: &Users, name: &str) -> f64 {
+        let now = || {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+        };
+        let mut all: Vec<f64> = (0..7)
+            .map(|n| {
+                let begun = now();
+                assert!(!users.verify(&shown(name, &format!("guess {n}"))));
+                now() - begun
+            })
+            .collect();
+        all.sort_by(f64::total_cmp);
+        all[3]
+    }
+
+    #[test]
+    fn a_refusal_takes_as_long_for_whoever_there_is_and_whoever_there_is_not() {
+        let users = users(&[("cheap", 5), ("dear", 9)]);
+        let nobody = spent(&users, "nobody");
+        for name in ["cheap", "dear"] {
+            let ratio = spent(&users, name) / nobody;
+            assert!((0.7..1.4).contains(&ratio), "{name}: {ratio} of what nobody takes");
+        }
+    }
+
+    #[tokio::test]
+    async fn results_are_kept_and_of_no_use_to_anybody_else() {
+        let (passwords, users) = (Arc::new(Passwords::default()), users(&[("a", 4), ("b", 4)]));
+        let from = Network::from(std::net::IpAddr::from([10, 0, 0, 1]));
+        for _ in 0..2 {
+            for (name, password, verdict) in [
+                ("a", "a's", Verdict::Right),
+                ("b", "b's", Verdict::Right),
+                ("a", "b's", Verdict::Wrong),
+                ("c", "a's", Verdict::Wrong),
+                // The same bytes with the border elsewhere.
+                ("a'", "s", Verdict::Wrong),
+            ] {
+                let came = passwords.check(&users, from, shown(name, password)).await;
+                assert_eq!(came, verdict, "{name} {password}");
+            }
+        }
+        assert_eq!(users.kept(&users.of(&shown("a", "a's"))), Some(true));
+        assert!(passwords.waiting.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_queue_is_short_and_no_network_fills_it() {
+        let (passwords, users) = (Arc::new(Passwords::default()), users(&[("a", 4)]));
+        let network = |n| Network::from(std::net::IpAddr::from([10, 0, 0, n]));
+        assert_eq!(passwords.check(&users, network(1), shown("a", "a's")).await, Verdict::Right);
+        let turn = passwords.turn.clone().acquire_owned().await.unwrap();
+        let mut waiting = tokio::task::JoinSet::new();
+        let check = |n: u8, password: String| {
+            let (passwords, users) = (passwords.clone(), users.clone());
+            async move { passwords.check(&users, network(n), shown("a", &password)).await }
+        };
+        for n in 1..=4 {
+            for guess in 0..4 {
+                waiting.spawn(check(n, format!("{n} {guess}")));
+            }
+            // Polled once each, until they wait.
+            while passwords.waiting.lock().unwrap().get(&network(n)) != Some(&4) {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(check(n, "one more".into()).await, Verdict::Busy);
+        }
+        assert_eq!(check(9, "another network's".into()).await, Verdict::Busy);
+        // What was right before needs no place.
+        assert_eq!(check(9, "a's".into()).await, Verdict::Right);
+        drop(turn);
+        assert!(waiting.join_all().await.iter().all(|v| *v == Verdict::Wrong));
+        assert_eq!(check(9, "another network's".into()).await, Verdict::Wrong);
+        assert!(passwords.waiting.lock().unwrap().is_empty());
     }
 }

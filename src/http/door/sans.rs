@@ -42,8 +42,13 @@ mod tests {
             rcgen::SanType::URI("spiffe://b.example/prometheus".try_into().unwrap()),
         ];
         let certificate = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
-        let expected =
-            ["a.example", "10.0.0.1", "2001:db8::1", "a@b.example", "spiffe://b.example/prometheus"];
+        let expected = [
+            "a.example",
+            "10.0.0.1",
+            "2001:db8::1",
+            "a@b.example",
+            "spiffe://b.example/prometheus",
+        ];
         assert_eq!(names(certificate.der()), expected);
         let whole = certificate.der();
         for cut in 0..whole.len() {
