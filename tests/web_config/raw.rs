@@ -217,11 +217,11 @@ fn many_guesses_do_not_hold_up_a_scrape() {
     let begun = clock::mono();
     assert_eq!(plain(at, &scrape).status, 200);
     let (over, busy, wrong) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (over, busy, wrong) = (&over, &busy, &wrong);
     let one = clock::mono().since(begun);
     let mut slow = Vec::new();
     std::thread::scope(|scope| {
         let guess = |thread: usize| {
-            let (over, busy, wrong) = (&over, &busy, &wrong);
             move || {
                 for n in 0.. {
                     if over.load(Ordering::Relaxed) {
@@ -234,7 +234,9 @@ fn many_guesses_do_not_hold_up_a_scrape() {
                             // As a client does that is told to come again.
                             std::thread::sleep(Duration::from_millis(100));
                         }
-                        401 => drop(wrong.fetch_add(1, Ordering::Relaxed)),
+                        401 => {
+                            wrong.fetch_add(1, Ordering::Relaxed);
+                        }
                         other => panic!("{other}"),
                     }
                 }

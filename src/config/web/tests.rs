@@ -141,7 +141,7 @@ fn a_rate_without_an_interval_is_none() {
 fn each_mistake_is_told_by_its_key_with_a_way_out() {
     const TLS: &str = "tls_server_config: { cert_file: a.crt, key_file: a.key";
     let place = Place::new();
-    let cases = [
+    let cases: &[(&str, &str)] = &[
         ("tls_server_cfg: {}", "web.yml: tls_server_cfg: unknown key; did you mean"),
         ("tls_server_config: { key_file: a.key }", "cert_file: missing"),
         ("tls_server_config: { cert_file: a.crt }", "key_file: missing"),

@@ -129,7 +129,9 @@ impl Door {
                     self.state.store(Arc::new(state));
                     self.changed.send_replace(());
                 }
-                self.trouble.send_if_modified(|trouble| trouble.take().is_some());
+                if self.trouble.send_if_modified(|trouble| trouble.take().is_some()) {
+                    tracing::info!("web configuration has no mistakes any more");
+                }
                 Ok(())
             }
             Err(mistakes) => {
