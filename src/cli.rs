@@ -67,6 +67,10 @@ pub struct Cli {
     )]
     pub listen: Vec<ListenAddress>,
 
+    /// TLS, passwords and headers of the web server (YAML as Prometheus' exporter-toolkit has it)
+    #[arg(long = "web.config.file", value_name = "FILE", help_heading = "Web")]
+    pub web_config_file: Option<PathBuf>,
+
     /// Path of the metrics
     #[arg(
         long = "web.telemetry-path",

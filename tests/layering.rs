@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("view", &["config", "derive", "observe"]),
     ("expose", &["clock", "config", "observe", "view"]),
     ("evidence", &["clock", "config", "expose", "observe", "view"]),
-    ("http", &["clock", "evidence", "expose", "observe", "view"]),
+    ("http", &["clock", "config", "evidence", "expose", "observe", "view"]),
     (
         "app",
         &[

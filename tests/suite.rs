@@ -76,3 +76,4 @@ mod tls;
 mod uml;
 mod unchanged;
 mod watching;
+mod web_config;

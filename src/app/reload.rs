@@ -10,11 +10,15 @@ use crate::clock;
 use crate::config::{self, Config, Group, Input, Mistakes, Store};
 use crate::derive::Rules;
 use crate::expose::SelfFacts;
+use crate::http::Door;
 
 /// What a reload needs.
 pub struct Reloader {
     input: Box<dyn Fn() -> Input + Send>,
+    door: Arc<Door>,
     own: SelfFacts,
+    /// Why the config as it was read last is not in force, if it is not.
+    refused: Option<String>,
     words: mpsc::Sender<Word>,
     errands: mpsc::Sender<Errand>,
 }
@@ -23,39 +27,58 @@ impl Reloader {
     /// `input` gives file, flags and environment as of the call.
     pub fn new(
         input: Box<dyn Fn() -> Input + Send>,
+        door: Arc<Door>,
         own: SelfFacts,
         words: mpsc::Sender<Word>,
         errands: mpsc::Sender<Errand>,
     ) -> Self {
-        Self { input, own, words, errands }
+        Self { input, door, own, refused: None, words, errands }
     }
 
-    /// Reads the config and puts it in force; on any mistake the old one stays.
+    /// Reads the config and the web configuration and puts them in force; of each the old one stays on any mistake.
     pub async fn reload(&mut self) -> Result<(), String> {
-        match config::load(&(self.input)()) {
+        let at_the_door = self.door.reload().await;
+        let own = match config::load(&(self.input)()) {
             Ok(config) => {
                 self.put_in_force(config).await;
                 tracing::info!("configuration reloaded");
                 Ok(())
             }
-            Err(mistakes) => Err(self.refuse(&mistakes).await),
+            Err(mistakes) => {
+                self.refuse(&mistakes);
+                Err(mistakes.to_string())
+            }
+        };
+        self.tell(at_the_door.clone().err()).await;
+        match (own, at_the_door) {
+            (Err(own), Err(door)) => Err(format!("{own}\n{door}")),
+            (own, door) => own.and(door),
         }
     }
 
-    async fn refuse(&mut self, mistakes: &Mistakes) -> String {
-        let text = mistakes.to_string();
+    fn refuse(&mut self, mistakes: &Mistakes) {
         for m in mistakes.iter() {
             tracing::error!(mistake = %m, "configuration not reloaded, the old one stays in force");
         }
-        self.own.reload_error = Some(text.clone());
-        let _ = self.words.send(Word::Own(self.own.clone())).await;
-        text
+        self.refused = Some(mistakes.to_string());
+    }
+
+    /// Shows why a configuration as it is now is not in force: the one proper, and the web configuration by what the
+    /// door says of it.
+    pub async fn tell(&mut self, at_the_door: Option<String>) {
+        let all: Vec<String> = self.refused.iter().cloned().chain(at_the_door).collect();
+        let error = (!all.is_empty()).then(|| all.join("\n"));
+        if self.own.reload_error != error {
+            self.own.reload_error = error;
+            let _ = self.words.send(Word::Own(self.own.clone())).await;
+        }
     }
 
     /// Puts a config in force: first for the state, so that it knows the groups of the facts that follow.
     pub async fn put_in_force(&mut self, config: Config) {
         self.own.poll_interval = config.poll_interval;
         self.own.reload_success_timestamp = clock::wall_secs();
+        self.refused = None;
         self.own.reload_error = None;
         let (done, heard) = oneshot::channel();
         let word = Word::Reconfigure {

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::config::{self, Config, Input, Mistakes};
 use crate::evidence::{Incidents, Recorder};
 use crate::expose::SelfFacts;
-use crate::http::{self, AppState, ReloadRequest, TelemetryPath};
+use crate::http::{self, AppState, Door, ReloadRequest, TelemetryPath};
 
 /// Facts that may wait for the state; a poller that finds no place waits, and its poll is late.
 const FACTS: usize = 4096;
@@ -75,7 +75,8 @@ fn system(what: &'static str) -> impl Fn(std::io::Error) -> Failure {
 
 /// Runs the exporter until it is told to stop. `environment` is asked again at each reload.
 pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), Failure> {
-    let config = config::load(&cli.input(environment())).map_err(Failure::Config)?;
+    let both = Mistakes::of_both(config::load(&cli.input(environment())), door(cli));
+    let (config, door) = both.map_err(Failure::Config)?;
     if cli.config_check {
         return Ok(());
     }
@@ -90,12 +91,12 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     );
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(16)
+        .max_blocking_threads(20)
         .thread_name("http")
         .enable_all()
         .build()
         .map_err(system("threads for HTTP"))?;
-    let listeners = runtime.block_on(listen(&cli.listen))?;
+    let listeners = runtime.block_on(listen(&cli.listen, &door))?;
 
     let own = SelfFacts {
         shard: config.shard,
@@ -125,8 +126,9 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
 
     let flags = cli.clone();
     let input = Box::new(move || -> Input { flags.input(environment()) });
-    let reloader = Reloader::new(input, own, words_out, errands_out.clone());
-    runtime.block_on(serve(config, reloader, listeners, path, published, incidents))?;
+    let reloader = Reloader::new(input, door.clone(), own, words_out, errands_out.clone());
+    let at = (listeners, path, door);
+    runtime.block_on(serve(config, reloader, at, published, incidents))?;
 
     let (done, stopped) = oneshot::channel();
     if errands_out.blocking_send(Errand::Stop(done)).is_ok() {
@@ -166,7 +168,12 @@ fn spawn(
         .map_err(system("a thread"))
 }
 
-async fn listen(addresses: &[ListenAddress]) -> Result<Vec<TcpListener>, Failure> {
+/// How the port is guarded, or every mistake in the file that says so.
+fn door(cli: &Cli) -> Result<Arc<Door>, Mistakes> {
+    cli.web_config_file.clone().map_or_else(|| Ok(Door::open()), Door::guarded)
+}
+
+async fn listen(addresses: &[ListenAddress], door: &Door) -> Result<Vec<TcpListener>, Failure> {
     let mut listeners = Vec::new();
     for a in addresses {
         let bound = http::bind(a.host.as_deref(), a.port).await;
@@ -174,7 +181,7 @@ async fn listen(addresses: &[ListenAddress]) -> Result<Vec<TcpListener>, Failure
     }
     for l in &listeners {
         if let Ok(address) = l.local_addr() {
-            tracing::info!(%address, tls = false, "listening");
+            tracing::info!(%address, tls = door.speaks_tls(), "listening");
         }
     }
     Ok(listeners)
@@ -201,8 +208,7 @@ impl Signals {
 async fn serve(
     config: Config,
     mut reloader: Reloader,
-    listeners: Vec<TcpListener>,
-    telemetry_path: TelemetryPath,
+    (listeners, telemetry_path, door): (Vec<TcpListener>, TelemetryPath, Arc<Door>),
     published: Published,
     incidents: Incidents,
 ) -> Result<(), Failure> {
@@ -223,13 +229,18 @@ async fn serve(
     };
     let ahead = tokio::spawn(ahead::run(published));
     let (stop, stopping) = watch::channel(false);
-    let server = tokio::spawn(http::serve(listeners, http::router(state), stopping, DRAIN));
+    let mut trouble = door.trouble();
+    let server = tokio::spawn(http::serve(listeners, http::router(state), door, stopping, DRAIN));
     reloader.put_in_force(config).await;
     loop {
         tokio::select! {
             _ = signals.term.recv() => break,
             _ = signals.int.recv() => break,
             _ = signals.hup.recv() => { let _ = reloader.reload().await; }
+            Ok(()) = trouble.changed() => {
+                let now = trouble.borrow_and_update().clone();
+                reloader.tell(now).await;
+            }
             Some(answer) = requests.recv() => { let _ = answer.send(reloader.reload().await); }
         }
     }

@@ -120,6 +120,11 @@ impl<'a> Cursor<'a> {
         self.table.get(key).is_some_and(|v| matches!(&v.kind, ValueKind::Array(a) if a.is_empty()))
     }
 
+    /// Whether the key holds a table without entries.
+    pub(super) fn is_empty_table(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|v| matches!(&v.kind, ValueKind::Table(t) if t.is_empty()))
+    }
+
     /// The key's text, if it is there and right; says nothing if not, as reading it does.
     pub(super) fn word(&self, key: &str) -> Option<&'a str> {
         match self.table.get(key).map(|v| &v.kind) {
@@ -185,6 +190,40 @@ impl<'a> Cursor<'a> {
             .filter_map(|(name, value)| {
                 let below = Self::at(value, section, join(&path, name), self.report)?;
                 Some((name.as_str(), below))
+            })
+            .collect()
+    }
+
+    /// The texts below a key with names of the user's, by name; those of the wrong type are reported and left out.
+    pub(super) fn pairs(&self, key: &str) -> Vec<(&'a str, Item<'a>)> {
+        let Some((_, value)) = self.get(key) else { return Vec::new() };
+        let ValueKind::Table(table) = &value.kind else {
+            let reason = format!("must be a table by name, not {}", described(&value.kind));
+            self.wrong(key, reason, "write a name below it, and its text behind that");
+            return Vec::new();
+        };
+        let path = join(&self.path, key);
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(name, _)| *name);
+        entries
+            .into_iter()
+            .filter_map(|(name, value)| {
+                let item = |text| Item {
+                    text,
+                    path: join(&path, name),
+                    origin: value.origin(),
+                    report: self.report,
+                };
+                match &value.kind {
+                    ValueKind::String(text) => Some((name.as_str(), item(text))),
+                    other => {
+                        item("").wrong(
+                            format!("must be text, not {}", described(other)),
+                            "put the value in quotes",
+                        );
+                        None
+                    }
+                }
             })
             .collect()
     }

@@ -9,7 +9,7 @@ use config::{ConfigBuilder, ConfigError, File, FileFormat, Value, ValueKind};
 
 use super::input::Input;
 use super::mistake::Report;
-use super::schema::TOP;
+use super::schema::{Section, TOP};
 use super::{overrides, unknown};
 
 /// Largest configuration file that is read.
@@ -32,6 +32,15 @@ pub(super) fn merge(input: &Input, report: &Report) -> Option<Value> {
     let over = overrides::all(&input.env, &base, report);
     let builder = over.iter().fold(builder, |b, o| set(b, &o.path, o.name, o.value, report));
     build(&builder, report)
+}
+
+/// What one file says, without anything on top of it.
+pub(super) fn alone(text: &str, section: &Section, report: &Report) -> Option<Value> {
+    let value = build(&from_text(text, report)?, report)?;
+    if let ValueKind::Table(table) = &value.kind {
+        unknown::check(table, section, "", report);
+    }
+    Some(value)
 }
 
 fn build(builder: &Builder, report: &Report) -> Option<Value> {

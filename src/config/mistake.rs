@@ -51,6 +51,24 @@ impl Mistakes {
         }])
     }
 
+    /// One of a whole file.
+    pub fn one(file: &std::path::Path, reason: String) -> Self {
+        let origin = file.to_string_lossy().into_owned();
+        Self(vec![Mistake { origin, key: String::new(), reason, fix: None }])
+    }
+
+    /// Those of two inputs together, of which neither may be right.
+    pub fn of_both<A, B>(one: Result<A, Self>, other: Result<B, Self>) -> Result<(A, B), Self> {
+        match (one, other) {
+            (Ok(a), Ok(b)) => Ok((a, b)),
+            (Err(mut found), other) => {
+                found.0.extend(other.err().into_iter().flat_map(|more| more.0));
+                Err(found)
+            }
+            (_, Err(found)) => Err(found),
+        }
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()

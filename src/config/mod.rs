@@ -21,6 +21,7 @@ mod size;
 mod template;
 mod unknown;
 mod values;
+pub mod web;
 
 #[cfg(test)]
 mod tests;

@@ -52,7 +52,7 @@ fn refuse_secret(origin: Option<&str>, at: &str, report: &Report) {
 /// Whether a value has the shape of this kind.
 pub(super) fn holds(kind: Kind, value: &ValueKind) -> bool {
     match kind {
-        Kind::Table(_) | Kind::Map(_) => matches!(value, ValueKind::Table(_)),
+        Kind::Table(_) | Kind::Map(_) | Kind::Hashes => matches!(value, ValueKind::Table(_)),
         Kind::List(_) | Kind::Texts => matches!(value, ValueKind::Array(_)),
         _ => !matches!(value, ValueKind::Table(_) | ValueKind::Array(_) | ValueKind::Nil),
     }

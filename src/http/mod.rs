@@ -1,4 +1,4 @@
-//! Routes, the status page, listening and serving. Answers from the last snapshot alone: nothing here reads a target,
+//! Routes, the status page, listening and serving, and the door before all of it. Answers from the last snapshot alone: nothing here reads a target,
 //! waits for one, or can write anywhere.
 //!
 //! | path | |
@@ -11,8 +11,11 @@
 //! | `POST /-/reload` | loads the configuration anew |
 
 mod accept;
+mod activity;
 mod api;
 mod body;
+mod connection;
+mod door;
 mod fresh;
 mod impatient;
 mod incidents;
@@ -29,6 +32,7 @@ mod telemetry_path;
 #[cfg(test)]
 mod tests;
 
+pub use door::Door;
 pub use listen::bind;
 pub use page::lanes;
 pub use router::router;

@@ -6,44 +6,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::impatient::Impatient;
+use super::connection::{connection, stopped};
+use super::door::Door;
 
 /// Connections at a time; more wait in the kernel's queue.
 const CONNECTIONS: usize = 512;
-
-/// Longest wait for a whole request header. It also ends idle connections, so that it is longer than the usual minute
-/// between two scrapes.
-const HEADER_WAIT: Duration = Duration::from_secs(90);
-
-/// Longest time a client may take nothing of an answer.
-const WRITE_WAIT: Duration = Duration::from_secs(30);
-
-/// Most bytes of a request line with its headers, and most of an answer that wait in a connection.
-const BUFFER: usize = 64 * 1024;
-
-/// Most headers of a request.
-const HEADERS: usize = 64;
 
 /// Serves until `shutdown` becomes true or its sender is gone, then lets answers under way finish for up to `drain`.
 /// Returns how many connections had to be cut off.
 pub async fn serve(
     listeners: Vec<TcpListener>,
     router: Router,
+    door: Arc<Door>,
     shutdown: watch::Receiver<bool>,
     drain: Duration,
 ) -> usize {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut loops = JoinSet::new();
     for listener in listeners {
-        loops.spawn(accept(listener, router.clone(), shutdown.clone(), places.clone(), drain));
+        let way = (router.clone(), door.clone());
+        loops.spawn(accept(listener, way, shutdown.clone(), places.clone(), drain));
     }
     let mut cut = 0;
     while let Some(ended) = loops.join_next().await {
@@ -54,7 +41,7 @@ pub async fn serve(
 
 async fn accept(
     listener: TcpListener,
-    router: Router,
+    (router, door): (Router, Arc<Door>),
     mut shutdown: watch::Receiver<bool>,
     places: Arc<Semaphore>,
     drain: Duration,
@@ -73,7 +60,12 @@ async fn accept(
             (accepted, place) = next => match (accepted, place) {
                 (Ok((stream, _)), Ok(place)) => {
                     pause = Backoff::default();
-                    connections.spawn(connection(stream, router.clone(), shutdown.clone(), place));
+                    let serving =
+                        connection(stream, door.clone(), router.clone(), shutdown.clone());
+                    connections.spawn(async move {
+                        let _place = place;
+                        serving.await;
+                    });
                 }
                 (Err(error), _) => pause.after(&error).await,
                 // The semaphore is never closed.
@@ -87,40 +79,6 @@ async fn accept(
     let _ = timeout(drain, all).await;
     // What is left is cut off when the set is dropped.
     connections.len()
-}
-
-async fn connection(
-    stream: TcpStream,
-    router: Router,
-    mut shutdown: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
-) {
-    // Without this the last piece of an answer can wait 40 ms for nothing; failing to set it costs no more than that.
-    let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Impatient::new(stream, WRITE_WAIT));
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_WAIT)
-        .max_buf_size(BUFFER)
-        .max_headers(HEADERS)
-        .serve_connection(io, TowerToHyperService::new(router));
-    tokio::pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = stopped(&mut shutdown) => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = ended {
-        // A client's doing, nearly always.
-        tracing::debug!(%error, "connection ended");
-    }
-}
-
-/// Until told to stop, or until nobody is left who could tell.
-async fn stopped(shutdown: &mut watch::Receiver<bool>) {
-    let _ = shutdown.wait_for(|stop| *stop).await;
 }
 
 /// Waits after a failed accept: not at all where only that connection failed, longer and longer where the system is

@@ -64,7 +64,7 @@ pub fn request(
 }
 
 /// An answer from all its bytes, `None` if something is missing.
-pub(super) fn parse(bytes: &[u8]) -> Option<Answer> {
+pub fn parse(bytes: &[u8]) -> Option<Answer> {
     let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).ok()?;
     let (first, headers) = head.split_once("\r\n").unwrap_or((head, ""));

@@ -48,7 +48,7 @@ pub use driver::{Client, Driver, redis_py_token};
 pub use endpoint::{Endpoint, Reply};
 pub use exporter::{Exporter, ExporterSetup, copy_program};
 pub use fleet::{Fleet, cpu_of_threads};
-pub use http::{Answer, request};
+pub use http::{Answer, parse, request};
 pub use metrics::{Metrics, Sample, promtool_accepts};
 pub use ntp_source::NtpSource;
 pub use partition::{Partition, Place};

@@ -2,6 +2,7 @@
 //! later version. Unknown keys, names from the environment and the key reference all follow from it. Holds no values.
 
 mod sources;
+mod web;
 
 /// What a key holds.
 #[derive(Clone, Copy)]
@@ -28,6 +29,8 @@ pub(in crate::config) enum Kind {
     Map(&'static Section),
     /// A list of tables.
     List(&'static Section),
+    /// A table of texts that nobody may see, whose keys are names that the user chooses.
+    Hashes,
 }
 
 /// One key of a section.
@@ -66,6 +69,9 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
 #[cfg(test)]
 use sources::{BASIC_AUTH, MEMBERS, MEMBERS_REDIS, RESOURCE};
 use sources::{EFFECTS, FENCING, HTTP_SOURCE, LIVE, REDIS_SOURCE, SOURCE};
+pub(in crate::config) use web::WEB;
+#[cfg(test)]
+pub(in crate::config) use web::WEB_SECTIONS;
 
 use Kind::{Duration, List, Map, OneOf, Secret, Size, Switch, Table, Text, Texts, Whole};
 

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::config::schema::{Kind, SECTIONS, Section};
+use crate::config::schema::{Kind, SECTIONS, Section, TOP, WEB, WEB_SECTIONS};
+use crate::config::web;
 
 const REFERENCE: &str = include_str!("../reference.md");
+const WEB_REFERENCE: &str = include_str!("../web.md");
 
 /// The table rows of the reference by heading: name, type, default.
-fn documented() -> BTreeMap<&'static str, Vec<(String, String, String)>> {
+fn documented(reference: &'static str) -> BTreeMap<&'static str, Vec<(String, String, String)>> {
     let mut sections: BTreeMap<_, Vec<_>> = BTreeMap::new();
     let mut heading = "";
-    for line in REFERENCE.lines() {
+    for line in reference.lines() {
         if let Some(title) = line.strip_prefix("## ") {
             heading = title.trim_matches('`');
         }
@@ -41,13 +43,19 @@ fn kind_words(kind: Kind) -> String {
         Kind::Table(_) => "table".into(),
         Kind::Map(_) => "tables by name".into(),
         Kind::List(_) => "list of tables".into(),
+        Kind::Hashes => "hashes by name".into(),
     }
 }
 
 #[test]
 fn the_reference_has_every_key_and_no_other() {
-    let mut documented = documented();
-    for section in SECTIONS {
+    same(REFERENCE, SECTIONS);
+    same(WEB_REFERENCE, WEB_SECTIONS);
+}
+
+fn same(reference: &'static str, sections: &[&Section]) {
+    let mut documented = documented(reference);
+    for section in sections {
         let expected: Vec<_> = section
             .keys
             .iter()
@@ -85,19 +93,21 @@ fn names_of_a_section_are_unique_and_can_be_overridden() {
 /// Puts a value of the wrong type at every path of the schema: a key that nobody reads would go unnoticed.
 #[test]
 fn every_key_of_the_schema_is_read() {
+    read_whole(&TOP, 60, |text| load_text(text, &[]).err());
+    read_whole(&WEB, 20, |text| web::parse(text).err());
+}
+
+fn read_whole(top: &'static Section, least: usize, load: impl Fn(&str) -> Option<Mistakes>) {
     let mut paths = Vec::new();
-    collect(&crate::config::schema::TOP, "", &mut paths);
-    assert!(paths.len() > 60, "{}", paths.len());
+    collect(top, "", &mut paths);
+    assert!(paths.len() > least, "{}", paths.len());
     for (path, kind) in paths {
         let wrong = match kind {
-            Kind::Table(_) | Kind::Map(_) | Kind::List(_) | Kind::Texts => "true",
+            Kind::Table(_) | Kind::Map(_) | Kind::List(_) | Kind::Texts | Kind::Hashes => "true",
             _ => "[[]]",
         };
         let text = nest(&path, wrong);
-        let said = match load_text(&text, &[]) {
-            Ok(_) => panic!("{text} loaded"),
-            Err(mistakes) => mistakes,
-        };
+        let said = load(&text).unwrap_or_else(|| panic!("{text} loaded"));
         let at = path.join(".").replace(".[0]", "[0]");
         assert!(said.iter().any(|m| m.key == at), "{at} is not told for {text}:\n{said}");
     }

@@ -17,7 +17,7 @@ use crate::evidence::Incidents;
 use crate::expose::{Rendered, SelfFacts};
 use crate::http::router::routes;
 use crate::http::shared::{AppState, Shared};
-use crate::http::{TelemetryPath, bind, serve};
+use crate::http::{Door, TelemetryPath, bind, serve};
 use crate::observe::Mono;
 use crate::view::View;
 
@@ -31,6 +31,7 @@ pub struct Setup {
     pub pages: usize,
     pub drain: Duration,
     pub incidents: Incidents,
+    pub door: Arc<Door>,
 }
 
 impl Setup {
@@ -56,6 +57,7 @@ impl Setup {
             pages: 10,
             drain: Duration::from_secs(20),
             incidents: Incidents::default(),
+            door: Door::open(),
         }
     }
 
@@ -103,7 +105,7 @@ impl Setup {
             files: Arc::new(Semaphore::new(1)),
         });
         let (stop, stopped) = watch::channel(false);
-        let serving = tokio::spawn(serve(listeners, router, stopped, self.drain));
+        let serving = tokio::spawn(serve(listeners, router, self.door, stopped, self.drain));
         Server { addr, snapshot, outcomes, reloads, stop, serving }
     }
 }
