@@ -20,7 +20,7 @@ use crate::clock;
 use crate::config::{self, Config, Input, Mistakes};
 use crate::evidence::{Incidents, Recorder};
 use crate::expose::SelfFacts;
-use crate::http::{self, AppState, ReloadRequest, TelemetryPath};
+use crate::http::{self, AppState, ReloadRequest, ShowRequest, TelemetryPath};
 
 /// Facts that may wait for the state; a poller that finds no place waits, and its poll is late.
 const FACTS: usize = 4096;
@@ -105,6 +105,7 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let (facts_out, facts) = mpsc::channel(FACTS);
     let (errands_out, errands) = mpsc::channel(ERRANDS);
     let (words_out, words) = mpsc::channel(16);
+    let (show, wishes) = mpsc::channel(16);
     let (recorder, incidents, recorded) =
         Recorder::start().map_err(system("threads for evidence"))?;
     let snapshots = Snapshots::new(
@@ -117,7 +118,7 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     spawn("state", |rt| {
         // It can wait for a moment, and a lock server on the same host cannot. If the system refuses, nothing is lost.
         let _ = rustix::process::setpriority_process(None, NICE);
-        rt.block_on(snapshots.run(facts, words));
+        rt.block_on(snapshots.run(facts, words, wishes));
     })?;
     let paths = Paths { procfs: cli.procfs.clone(), cgroupfs: cgroupfs(cli) };
     let conductor = Conductor::new(facts_out, paths);
@@ -126,7 +127,7 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let flags = cli.clone();
     let input = Box::new(move || -> Input { flags.input(environment()) });
     let reloader = Reloader::new(input, own, words_out, errands_out.clone());
-    runtime.block_on(serve(config, reloader, listeners, path, published, incidents))?;
+    runtime.block_on(serve(config, reloader, listeners, path, (published, show), incidents))?;
 
     let (done, stopped) = oneshot::channel();
     if errands_out.blocking_send(Errand::Stop(done)).is_ok() {
@@ -203,7 +204,7 @@ async fn serve(
     mut reloader: Reloader,
     listeners: Vec<TcpListener>,
     telemetry_path: TelemetryPath,
-    published: Published,
+    (published, show): (Published, mpsc::Sender<ShowRequest>),
     incidents: Incidents,
 ) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
@@ -216,6 +217,7 @@ async fn serve(
     let state = AppState {
         snapshot: published.snapshot.clone(),
         asks: published.asks.clone(),
+        show,
         incidents,
         ready: Arc::new(ready),
         reload,

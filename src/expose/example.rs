@@ -59,6 +59,7 @@ fn main_store() -> StoreView {
             hidden_lock(),
         ],
         lists: vec![told::fleet(), told::unread_list()],
+        counted_only: (0, 0),
         groups: vec![group::jobs()],
         primaries: Some(1),
         sentinels_disagree: Some(false),

@@ -66,6 +66,7 @@ use crate::config::LockRules;
 use crate::observe::lock::{Decoded, Sharing, Unreadable};
 use crate::observe::{KeyId, Line, Mono, StoreId};
 pub use absurd::Growth;
+pub(in crate::derive) use absurd::is_far;
 pub use beside::{Beside, Issued, Waiters};
 pub use contested::Contested;
 pub use context::ReadContext;
@@ -76,13 +77,13 @@ pub use deeds::{Deeds, Told};
 pub use holder::Judged;
 pub use insisted::Beats;
 pub use judge::held_of;
-pub use kept::Kept;
+pub use kept::{Kept, Rest};
 pub use lost::Claim;
 pub use phase::{Phase, Transition};
 pub use pointer::Missed;
 pub use shape::Shown;
 pub use slow::{SlowCommands, SlowEntry};
-pub use still::Learned;
+pub use still::{Learned, Probe};
 pub use unreplicated::{Replicated, Unreplicated};
 
 /// One lock.

@@ -13,7 +13,7 @@ use super::creep::window;
 use super::unreplicated::Unreplicated;
 use super::{Beside, Lock, Phase, ReadContext};
 use crate::derive::pool::Pool;
-use crate::derive::tenure::Tenure;
+use crate::derive::tenure::{Seen, Tenure};
 use crate::derive::words::Signal;
 use crate::derive::workers::Workers;
 use crate::observe::lock::{Decoded, Sharing};
@@ -60,7 +60,63 @@ impl Learned {
     }
 }
 
+/// A read that stands for those of all locks at rest in a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// When.
+    pub seen: Seen,
+    /// The primary's replication offset.
+    pub offset: Option<u64>,
+    /// Whether it is known that there is no replica.
+    pub is_alone: bool,
+}
+
+impl Probe {
+    /// Whether what is known at one of them holds at the other.
+    pub(in crate::derive) fn is_followed_by(&self, next: &Self, poll: Duration) -> bool {
+        is_next(&self.seen, &next.seen, poll)
+            && self.is_alone == next.is_alone
+            && match (self.offset, next.offset) {
+                (None, None) => true,
+                (Some(before), Some(now)) => now >= before,
+                _ => false,
+            }
+    }
+}
+
+/// Whether no poll is missing between two reads, and nothing broke or was stepped.
+fn is_next(seen: &Seen, next: &Seen, poll: Duration) -> bool {
+    let (before, now) = (seen.marks, next.marks);
+    let span = next.span;
+    span.sent >= seen.span.done
+        && span.sent.since(seen.span.done) <= poll * 4
+        && next.time >= seen.time
+        && (before.breaks, before.failovers) == (now.breaks, now.failovers)
+        && (before.steps, before.stepped_micros) == (now.steps, now.stepped_micros)
+}
+
+impl Learned {
+    /// The longest that a hold may last.
+    pub(in crate::derive) fn limit(&self, poll: Duration) -> Option<f64> {
+        self.limit.map(|limit| Lock::least_limit(limit, poll))
+    }
+
+    /// The median of leases in seconds, and of how many.
+    pub(in crate::derive) fn lease(&self) -> Option<(f64, usize)> {
+        self.lease
+    }
+}
+
 impl Still {
+    /// See [`super::Kept::due`].
+    pub(super) fn due(&self, lock: &Lock) -> Option<(Mono, [bool; 2])> {
+        let window = match self.window {
+            Some(window) => lock.tenure()?.creep.begun()?.plus(window),
+            None => Mono(u64::MAX),
+        };
+        Some((self.until.min(window), [self.has_pooled_limit, self.has_pooled_lease]))
+    }
+
     /// What a read that was judged says of the next ones; `None` if they have to be judged as well.
     pub(super) fn after(lock: &Lock, found: &Found, c: &ReadContext<'_>) -> Option<Self> {
         let now = c.seen.span.done;
@@ -150,7 +206,6 @@ impl Still {
         learned: Learned,
     ) -> bool {
         let Some(seen) = &lock.seen else { return false };
-        let (before, now) = (seen.marks, c.seen.marks);
         let span = c.seen.span;
         let is_same = match (found, &self.shows) {
             (Found::Absent, None) => true,
@@ -159,13 +214,8 @@ impl Still {
             }
             _ => false,
         };
-        let is_next = span.sent >= seen.span.done
-            && span.sent.since(seen.span.done) <= c.poll * 4
-            && c.seen.time >= seen.time
-            && (before.breaks, before.failovers) == (now.breaks, now.failovers)
-            && (before.steps, before.stepped_micros) == (now.steps, now.stepped_micros);
         is_same
-            && is_next
+            && is_next(seen, &c.seen, c.poll)
             && c.poll == self.poll
             && span.done < self.until
             && c.seen.time < self.until_time
@@ -178,7 +228,7 @@ impl Still {
     /// Whether what the pool teaches leaves the verdicts as they are.
     fn holds_by_pool(&self, lock: &Lock, c: &ReadContext<'_>, learned: Learned) -> bool {
         let tenure = lock.tenure();
-        let limit = learned.limit.map(|limit| Lock::least_limit(limit, c.poll));
+        let limit = learned.limit(c.poll);
         let is_within = !self.has_pooled_limit
             || (lock.signals.get(Signal::HeldTooLong) == limit.map(|_| false)
                 && limit.zip(tenure).is_none_or(|(limit, t)| {
@@ -254,6 +304,28 @@ impl Lock {
             self.shapes.last = Some(now);
             tenure.last = seen;
             tenure.creep.goes_on(now);
+        }
+    }
+
+    /// Takes so many reads that change nothing else, of a lock that is held and that no replica has or could have. Only the last
+    /// two of them leave a trace.
+    pub(in crate::derive) fn seen_so_often(&mut self, times: u64, before: Probe, last: Probe) {
+        if times == 0 {
+            return;
+        }
+        if let [Some(newest), Some(older)] = &mut self.sights {
+            (older.span, older.time, older.offset) = match times {
+                1 => (newest.span, newest.time, newest.offset),
+                _ => (before.seen.span, before.seen.time, before.offset),
+            };
+            (newest.span, newest.time, newest.offset) =
+                (last.seen.span, last.seen.time, last.offset);
+        }
+        self.seen = Some(last.seen);
+        if let Phase::Held(tenure) = &mut self.phase {
+            self.shapes.last = Some(last.seen.span.done);
+            tenure.last = last.seen;
+            tenure.creep.goes_on(last.seen.span.done);
         }
     }
 }
