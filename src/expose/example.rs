@@ -22,6 +22,7 @@ impl View {
     /// The example.
     pub fn example() -> Self {
         View {
+            page: None,
             generation: 7,
             taken: Mono::from_secs_f64(1000.0),
             taken_wall: 1_790_000_000.25,

@@ -15,6 +15,8 @@ pub struct Slots {
     places: HashMap<KeyId, u32>,
     /// Of each place what a sweep has to know of it, as long as its slot did not change.
     briefs: Vec<Option<Brief>>,
+    /// Places of slots that may have changed since that was last asked, and whether each is among them.
+    touched: (Vec<u32>, Vec<bool>),
 }
 
 impl Slots {
@@ -26,6 +28,7 @@ impl Slots {
                 let place = u32::try_from(self.slots.len()).ok()?;
                 self.slots.push(None);
                 self.briefs.push(None);
+                self.touched.1.push(false);
                 place
             }
         };
@@ -70,6 +73,26 @@ impl Slots {
         if let Some(brief) = self.briefs.get_mut(place as usize) {
             *brief = None;
         }
+        if let Some(is_touched) = self.touched.1.get_mut(place as usize).filter(|t| !**t) {
+            *is_touched = true;
+            self.touched.0.push(place);
+        }
+    }
+
+    /// Places of slots that may have changed since the last call.
+    pub fn take_touched(&mut self) -> Vec<u32> {
+        let (touched, flags) = &mut self.touched;
+        for place in touched.iter() {
+            if let Some(is_touched) = flags.get_mut(*place as usize) {
+                *is_touched = false;
+            }
+        }
+        std::mem::take(touched)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().flatten()
     }
 
     /// What a sweep has to know of each slot, by place.
