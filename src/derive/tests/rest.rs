@@ -298,7 +298,7 @@ impl Pair {
         let (store, group) = ("main".to_owned(), "jobs".to_owned());
         let show = Show::Group { store, group, offset: 1, limit: 3 };
         let part = View::showing(&self.word, now, 1, &show);
-        let page = part.page.expect("a part was asked for");
+        let page = part.page.clone().expect("a part was asked for");
         let names: Vec<_> = locks.iter().skip(1).take(3).map(|l| l.name.clone()).collect();
         assert_eq!(page.names, names);
         for name in names {

@@ -149,7 +149,7 @@ async fn what_is_unchanged_of_a_group_is_told_by_one_word_and_read_once_in_a_whi
     server.run::<()>(&["SET", "lock:7", "another", "PX", "500"]);
     w.found("lock:7", |_, f| (token(f)? == b"another").then_some(())).await;
     w.found("lock:7", |_, f| matches!(f, Found::Absent).then_some(())).await;
-    let gone = w.keys.iter().find(|(_, key)| *key == "lock:7").map(|(id, _)| *id);
+    let gone = w.keys.iter().find(|(key, _)| key == "lock:7").map(|(_, id)| *id);
     let is_told = w.until("one that is not there is told by itself", |_, o| match o {
         Observation::Batch(b) if b.reads.len() < KEYS => {
             b.reads.iter().any(|r| Some(r.key) == gone).then_some(())
