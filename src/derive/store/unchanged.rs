@@ -12,7 +12,7 @@ use crate::derive::wanted::{Effects, Wanted};
 use crate::derive::words::Signal;
 use crate::derive::workers::Workers;
 use crate::observe::lock::Unchanged;
-use crate::observe::{BatchRead, KeyId, KeyRead};
+use crate::observe::{BatchRead, Found, KeyId, KeyRead};
 
 /// Locks that are asked for at a time because it is not known what they showed last.
 const MOST_ASKED: usize = 1000;
@@ -47,8 +47,10 @@ impl Store {
         let unknown = told().filter(|(_, lock)| lock.shown().is_none()).take(MOST_ASKED);
         let store = self.id;
         fx.wanted.extend(unknown.map(|(key, _)| Wanted::Key { store, key: *key, at: now }));
+        // Those that are not there are told by themselves.
+        let is_there = |found: &&Found| matches!(found, Found::Present { .. });
         let read = |(key, lock): (&KeyId, &Kept)| {
-            Some(KeyRead { key: *key, found: lock.shown()?.clone() })
+            Some(KeyRead { key: *key, found: lock.shown().filter(is_there)?.clone() })
         };
         let reads: Vec<KeyRead> = told().filter_map(read).collect();
         let keys: Vec<KeyId> = reads.iter().map(|r| r.key).collect();

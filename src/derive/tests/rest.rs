@@ -232,7 +232,7 @@ impl Pair {
         if is_proven && !there.is_empty() {
             let reads = self.read(&there);
             let each = Observation::Batch(BatchRead { reads, ..probe.clone() });
-            let except = due.iter().chain(&absent).map(|n| KeyId(*n as u64));
+            let except = due.iter().map(|n| KeyId(*n as u64));
             let mut except: Vec<KeyId> = except.collect();
             except.sort();
             let last = KeyId(self.keys.len() as u64);

@@ -25,6 +25,8 @@ pub struct Brief {
 pub enum Kind {
     /// It is neither read here nor told.
     LeftOut,
+    /// Its type is to be asked for, and it is read then.
+    Untyped,
     /// Nothing can be told of it without a read.
     Unknown,
     /// By itself.
@@ -40,8 +42,9 @@ impl Brief {
         let is_member = slot.watched.found && rules.group.is_some() && rules.servers.is_none();
         let cache = slot.cache.as_ref().filter(|_| slot.is_there);
         let kind = match (slot.form, slot.absent_since, cache) {
-            // Keys of unknown type are asked for that, and the refused ones are told by the sweep's plan.
-            (None | Some(Form::Denied), ..) => Kind::LeftOut,
+            (None, ..) => Kind::Untyped,
+            // The sweep's plan tells those.
+            (Some(Form::Denied), ..) => Kind::LeftOut,
             (_, Some(_), _) => Kind::Told,
             (_, None, None) => Kind::Unknown,
             (..) if is_member => Kind::Covered,

@@ -160,8 +160,13 @@ impl Sweeper {
         let (mut due, mut rest, mut except) = (Vec::new(), Vec::new(), Vec::new());
         let mut covered = 0;
         for (place, brief) in self.slots.briefs() {
-            if brief.kind == Kind::LeftOut {
-                continue;
+            match brief.kind {
+                Kind::LeftOut => continue,
+                Kind::Untyped => {
+                    except.push(brief.id);
+                    continue;
+                }
+                Kind::Unknown | Kind::Told | Kind::Covered => {}
             }
             let is_known = brief.is_known(probe.time, since, proven.last, NEAR_MICROS);
             let is_covered = brief.kind == Kind::Covered;
