@@ -15,8 +15,8 @@ use crate::config::Evidence;
 use crate::derive::{Effects, Rules, State, Weight};
 use crate::evidence::Recorder;
 use crate::expose::{Asks, Rendered, SelfFacts};
-use crate::observe::{Mono, Observation};
 use crate::http::ShowRequest;
+use crate::observe::{Mono, Observation};
 use crate::view::{Instant, Show, View};
 
 /// Snapshots are not made more often than this: what changed is to be seen within 50 ms of it.

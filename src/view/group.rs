@@ -119,7 +119,8 @@ fn rank(
     now: Mono,
 ) -> u64 {
     let retain = state.rules.retain;
-    let ranked = members.iter().filter_map(|i| Some((rank_of(&locks.get(*i)?.lock, now, retain)?, *i)));
+    let ranked =
+        members.iter().filter_map(|i| Some((rank_of(&locks.get(*i)?.lock, now, retain)?, *i)));
     let mut looks: Vec<((bool, u64, u64), usize)> = ranked.collect();
     looks.sort_unstable();
     for (place, (.., i)) in looks.iter().enumerate() {

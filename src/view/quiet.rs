@@ -81,8 +81,7 @@ impl Sum {
         self.read = (self.read.0 + more.read.0, self.read.1 + more.read.1);
         self.judged.iter_mut().zip(more.judged).for_each(|(n, more)| *n += more);
         self.blind.iter_mut().zip(more.blind).for_each(|(n, more)| *n += more);
-        self.remaining_min_seconds =
-            least(self.remaining_min_seconds, more.remaining_min_seconds);
+        self.remaining_min_seconds = least(self.remaining_min_seconds, more.remaining_min_seconds);
         self.held_max_seconds = greatest(self.held_max_seconds, more.held_max_seconds);
     }
 }
@@ -128,7 +127,13 @@ impl Quiet {
         };
         let remaining = class.first_end().and_then(left);
         let times = (class.count(), is_read);
-        self.count(&class.group, (state, one, &holders, now), times, class.first_begin(), remaining);
+        self.count(
+            &class.group,
+            (state, one, &holders, now),
+            times,
+            class.first_begin(),
+            remaining,
+        );
     }
 
     fn count(

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use super::still::{Learned, Probe, Still};
-use super::{Lock, ReadContext};
+use super::still::{Learned, Still};
+use super::{Lock, Probe, ReadContext};
 use crate::derive::workers::Workers;
 use crate::observe::{Found, Mono};
 

@@ -28,6 +28,7 @@ mod named;
 pub mod past;
 mod phase;
 mod pointer;
+mod probe;
 pub mod proof;
 mod read;
 pub mod recent;
@@ -81,9 +82,10 @@ pub use kept::{Kept, Rest};
 pub use lost::Claim;
 pub use phase::{Phase, Transition};
 pub use pointer::Missed;
+pub use probe::Probe;
 pub use shape::Shown;
 pub use slow::{SlowCommands, SlowEntry};
-pub use still::{Learned, Probe};
+pub use still::Learned;
 pub use unreplicated::{Replicated, Unreplicated};
 
 /// One lock.

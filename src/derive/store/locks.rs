@@ -192,8 +192,7 @@ impl Locks {
         learned: impl Fn(usize) -> Learned,
     ) {
         let of_line = self.classes.all().filter(|c| c.line() == line);
-        let due: Vec<KeyId> =
-            of_line.flat_map(|c| c.due(seen, poll, learned(c.entry()))).collect();
+        let due: Vec<KeyId> = of_line.flat_map(|c| c.due(seen, poll, learned(c.entry()))).collect();
         due.into_iter().for_each(|key| self.wake(key));
     }
 

@@ -40,7 +40,9 @@ impl Store {
             self.locks.seen(line, probe);
         }
         let is_told = |lock: &Kept| {
-            is_covered(lock) && lock.line == line && lock.key <= word.last
+            is_covered(lock)
+                && lock.line == line
+                && lock.key <= word.last
                 && word.except.binary_search(&lock.key).is_err()
         };
         let told = || self.locks.awake().filter(|(_, lock)| is_told(lock));

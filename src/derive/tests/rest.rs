@@ -317,13 +317,22 @@ impl Pair {
     fn run(&mut self, deed: Deed, rules: &Arc<LockRules>) {
         let lease = |ms: i64| self.time().plus_micros(ms * 1000);
         let n = match deed {
-            Deed::Take(n, _) | Deed::TakeWithoutEnd(n) | Deed::Renew(n, _) | Deed::Release(n)
-            | Deed::Odd(n) | Deed::Reread(n) | Deed::Forget(n) => n % self.keys.len(),
+            Deed::Take(n, _)
+            | Deed::TakeWithoutEnd(n)
+            | Deed::Renew(n, _)
+            | Deed::Release(n)
+            | Deed::Odd(n)
+            | Deed::Reread(n)
+            | Deed::Forget(n) => n % self.keys.len(),
             _ => 0,
         };
         match deed {
-            Deed::Take(_, ms) => self.change(n, Some((held(n, self.keys[n].times + 1), Some(lease(ms))))),
-            Deed::TakeWithoutEnd(_) => self.change(n, Some((held(n, self.keys[n].times + 1), None))),
+            Deed::Take(_, ms) => {
+                self.change(n, Some((held(n, self.keys[n].times + 1), Some(lease(ms)))))
+            }
+            Deed::TakeWithoutEnd(_) => {
+                self.change(n, Some((held(n, self.keys[n].times + 1), None)))
+            }
             Deed::Renew(_, ms) => {
                 if let Some((value, _)) = self.keys[n].value.clone() {
                     self.change(n, Some((value, Some(lease(ms)))));
