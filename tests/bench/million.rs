@@ -18,8 +18,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use dlock_exporter::clock::mono;
 use support::{Exporter, Metrics, RedisServer, for_a_while, wait_until};
 
 /// Keys sent in one go.
@@ -121,7 +122,7 @@ impl Changing {
         let is_over = Arc::<AtomicBool>::default();
         let (mut connection, over) = (client(server), is_over.clone());
         let thread = thread::spawn(move || {
-            let mut due = Instant::now();
+            let mut due = mono();
             let mut n = 0;
             for times in 1u64.. {
                 if over.load(Ordering::Relaxed) {
@@ -138,8 +139,8 @@ impl Changing {
                     }
                 };
                 command.exec(&mut connection).unwrap();
-                due += Duration::from_micros(1_000_000 / CHANGES);
-                thread::sleep(due.saturating_duration_since(Instant::now()));
+                due = due.plus(Duration::from_micros(1_000_000 / CHANGES));
+                thread::sleep(due.since(mono()));
             }
         });
         Self(is_over, Some(thread))
@@ -161,18 +162,18 @@ fn delay(server: &RedisServer, exporter: &Exporter, n: usize) -> Duration {
         true => server.cmd(&["SET", "lock:probe", &token(n, 0), "PX", "600000"]),
         false => server.cmd(&["DEL", "lock:probe"]),
     };
-    let begun = Instant::now();
+    let begun = mono();
     let held = if is_taken { 1.0 } else { 0.0 };
     while !exporter.metrics().is("dlock_lock_held", &[("lock", "probe")], held) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "a change is not seen");
+        assert!(mono().since(begun) < Duration::from_secs(10), "a change is not seen");
     }
-    begun.elapsed()
+    mono().since(begun)
 }
 
 fn shares(pids: [i32; 2]) -> [f64; 2] {
-    let begun = (pids.map(cpu), Instant::now());
+    let begun = (pids.map(cpu), mono());
     for_a_while(Duration::from_secs(60));
-    let took = begun.1.elapsed().as_secs_f64();
+    let took = mono().since(begun.1).as_secs_f64();
     [0, 1].map(|i| (cpu(pids[i]) - begun.0[i]).as_secs_f64() / took)
 }
 
