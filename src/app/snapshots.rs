@@ -1,4 +1,4 @@
-//! Owns the state. Feeds it every fact, hands on what it wants, and publishes a snapshot after each poll: at most ten
+//! Owns the state. Feeds it every fact, hands on what it wants, and publishes a snapshot after each poll: at most fifty
 //! times a second, at least once an interval so that ages and withheld series are right even when nothing answers.
 
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use crate::config::Evidence;
 use crate::derive::{Effects, Rules, State, Weight};
 use crate::evidence::Recorder;
 use crate::expose::{Asks, Rendered, SelfFacts};
+use crate::http::ShowRequest;
 use crate::observe::{Mono, Observation};
-use crate::view::{Instant, View};
+use crate::view::{Instant, Show, View};
 
-/// Snapshots are not made more often than this.
-const LEAST_SPACING: Duration = Duration::from_millis(100);
+/// Snapshots are not made more often than this: what changed is to be seen within 50 ms of it.
+const LEAST_SPACING: Duration = Duration::from_millis(20);
 /// How long a snapshot waits for what belongs to it: facts, a sweep's end and its poll's come one after the other.
 const SETTLE: Duration = Duration::from_millis(10);
 /// A snapshot that takes long is made more rarely: at most a twentieth of this thread's time.
@@ -123,10 +124,12 @@ impl Snapshots {
         mut self,
         mut facts: mpsc::Receiver<Observation>,
         mut words: mpsc::Receiver<Word>,
+        mut wishes: mpsc::Receiver<ShowRequest>,
     ) {
         loop {
             tokio::select! {
                 biased;
+                Some(wish) = wishes.recv() => self.show(wish),
                 word = words.recv() => match word {
                     Some(word) => self.hear(word),
                     None => return,
@@ -217,6 +220,15 @@ impl Snapshots {
         }
     }
 
+    /// Makes a snapshot for one reader, with locks that the last one only counts.
+    fn show(&self, (show, answer): ShowRequest) {
+        let now = Instant::of(&clock::host());
+        let view = View::showing(&self.state, now, self.generation, &show);
+        let own = SelfFacts { evidence: self.recorder.counts(), ..self.own.clone() };
+        // Whoever asked may have gone.
+        let _ = answer.send(Arc::new(Rendered::new(Arc::new(view), own)));
+    }
+
     /// Wanted reads are best effort: when the conductor is behind, the verdicts that need them say less.
     fn errand(&self, errand: Errand) {
         if self.errands.try_send(errand).is_err() {
@@ -234,7 +246,7 @@ impl Snapshots {
         let mut fx = Effects::default();
         self.state.step(&Observation::HostClock(reading), &mut fx);
         fx.notices.iter().for_each(notices::log);
-        let view = View::of(&self.state, now, self.generation);
+        let view = View::showing(&self.state, now, self.generation, &Show::Needed);
         if !self.published.is_ready.load(Ordering::Relaxed) {
             let answered =
                 view.stores.iter().filter(|s| s.nodes.iter().any(|n| !n.up) || s.fresh).count();
@@ -257,6 +269,7 @@ fn is_shown_with_the_next_poll(fact: &Observation) -> bool {
     matches!(
         fact,
         Observation::Batch(_)
+            | Observation::Unchanged(_)
             | Observation::Heard(_)
             | Observation::KeyWatched(_)
             | Observation::KeyForgotten { .. }

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::config::{self, Config, Input, Mistakes};
 use crate::evidence::{Incidents, Recorder};
 use crate::expose::SelfFacts;
-use crate::http::{self, AppState, Door, ReloadRequest, TelemetryPath};
+use crate::http::{self, AppState, Door, ReloadRequest, ShowRequest, TelemetryPath};
 
 /// Facts that may wait for the state; a poller that finds no place waits, and its poll is late.
 const FACTS: usize = 4096;
@@ -106,6 +106,7 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let (facts_out, facts) = mpsc::channel(FACTS);
     let (errands_out, errands) = mpsc::channel(ERRANDS);
     let (words_out, words) = mpsc::channel(16);
+    let (show, wishes) = mpsc::channel(16);
     let (recorder, incidents, recorded) =
         Recorder::start().map_err(system("threads for evidence"))?;
     let snapshots = Snapshots::new(
@@ -118,7 +119,7 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     spawn("state", |rt| {
         // It can wait for a moment, and a lock server on the same host cannot. If the system refuses, nothing is lost.
         let _ = rustix::process::setpriority_process(None, NICE);
-        rt.block_on(snapshots.run(facts, words));
+        rt.block_on(snapshots.run(facts, words, wishes));
     })?;
     let paths = Paths { procfs: cli.procfs.clone(), cgroupfs: cgroupfs(cli) };
     let conductor = Conductor::new(facts_out, paths);
@@ -128,7 +129,7 @@ pub fn run(cli: &Cli, environment: fn() -> Vec<(String, String)>) -> Result<(), 
     let input = Box::new(move || -> Input { flags.input(environment()) });
     let reloader = Reloader::new(input, door.clone(), own, words_out, errands_out.clone());
     let at = (listeners, path, door);
-    runtime.block_on(serve(config, reloader, at, published, incidents))?;
+    runtime.block_on(serve(config, reloader, at, (published, show), incidents))?;
 
     let (done, stopped) = oneshot::channel();
     if errands_out.blocking_send(Errand::Stop(done)).is_ok() {
@@ -209,7 +210,7 @@ async fn serve(
     config: Config,
     mut reloader: Reloader,
     (listeners, telemetry_path, door): (Vec<TcpListener>, TelemetryPath, Arc<Door>),
-    published: Published,
+    (published, show): (Published, mpsc::Sender<ShowRequest>),
     incidents: Incidents,
 ) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
@@ -222,6 +223,7 @@ async fn serve(
     let state = AppState {
         snapshot: published.snapshot.clone(),
         asks: published.asks.clone(),
+        show,
         incidents,
         ready: Arc::new(ready),
         reload,

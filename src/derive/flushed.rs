@@ -13,7 +13,7 @@ const APART: Duration = Duration::from_millis(50);
 /// How long the next read of one that may have outlived a flush is waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Tenures that are looked at for one that outlived a flush; the oldest ones.
-const MOST_STAYS: usize = 64;
+pub const MOST_STAYS: usize = 64;
 
 /// A token that stayed where it is.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -39,6 +39,35 @@ impl Totals {
         sum(&mut self.expired_under, counts.expired_under);
         sum(&mut self.rises, Signal::ALL.iter().map(|s| lock.signals.rises(*s)));
     }
+
+    /// Takes away what a lock had counted when that was added.
+    pub(super) fn take(&mut self, lock: &Lock) {
+        let counts = &lock.counts;
+        self.acquisitions -= counts.acquisitions;
+        self.renewals -= counts.renewals;
+        self.late_renewals -= counts.late_renewals;
+        self.renewals_after_loss -= counts.renewals_after_loss;
+        less(&mut self.ends, counts.ends);
+        less(&mut self.expired_under, counts.expired_under);
+        less(&mut self.rises, Signal::ALL.iter().map(|s| lock.signals.rises(*s)));
+    }
+
+    /// Adds what others have counted.
+    fn add_all(&mut self, other: &Self) {
+        self.acquisitions += other.acquisitions;
+        self.renewals += other.renewals;
+        self.late_renewals += other.late_renewals;
+        self.renewals_after_loss += other.renewals_after_loss;
+        sum(&mut self.ends, other.ends);
+        sum(&mut self.expired_under, other.expired_under);
+        sum(&mut self.rises, other.rises);
+    }
+}
+
+fn less(all: &mut [u64], less: impl IntoIterator<Item = u64>) {
+    for (n, less) in all.iter_mut().zip(less) {
+        *n = n.saturating_sub(less);
+    }
 }
 
 fn sum(all: &mut [u64], more: impl IntoIterator<Item = u64>) {
@@ -72,12 +101,16 @@ impl Store {
     /// All that was counted of each group's locks, of those that are there and of those that went.
     pub fn totals(&self) -> BTreeMap<Arc<str>, Totals> {
         let mut totals = self.gone.0.clone();
-        for lock in self.locks.values().chain(self.parked.values()) {
+        let awake = self.locks.awake().map(|(_, lock)| lock);
+        for lock in awake.chain(self.parked.values()) {
             let Some(group) = &lock.rules.group else { continue };
             match totals.get_mut(&group.name) {
                 Some(totals) => totals.add(lock),
                 None => totals.entry(group.name.clone()).or_default().add(lock),
             }
+        }
+        for class in self.locks.at_rest() {
+            totals.entry(class.group.clone()).or_default().add_all(&class.totals);
         }
         totals
     }

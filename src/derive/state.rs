@@ -110,6 +110,8 @@ impl State {
         for store in self.stores.values_mut() {
             let groups = self.rules.groups_of(&store.name);
             store.gone.keep(|name| groups.iter().any(|g| *g.name == *name));
+            // What is known of reads to come rests on the config.
+            store.locks.wake_all();
         }
     }
 
@@ -165,6 +167,12 @@ impl State {
                     s.batch(b, self.rules.stalls(), &mut self.workers, fx);
                 }
                 self.settle_steps(b.span.done, fx);
+            }
+            Observation::Unchanged(word) => {
+                if let Some(s) = self.stores.get_mut(&word.probe.node.store) {
+                    s.unchanged(word, self.rules.stalls(), &mut self.workers, fx);
+                }
+                self.settle_steps(word.probe.span.done, fx);
             }
             // It says nothing of a lock.
             Observation::Changed { .. } => {}

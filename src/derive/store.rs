@@ -3,11 +3,14 @@
 
 mod hearing;
 mod line;
+pub mod locks;
 mod others;
 mod reads;
+pub mod rest;
 pub mod sentinels;
 mod settle;
 mod succession;
+mod unchanged;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,6 +32,7 @@ use crate::observe::node::{NodeFailed, SweepDone};
 use crate::observe::{BatchRead, KeyId, Line, Mono, NodeFacts, NodeRef, Role, StoreId};
 
 use line::{Follows, LineState};
+use locks::Locks;
 use sentinels::Sentinels;
 
 /// A lock store.
@@ -59,7 +63,7 @@ pub struct Store {
     /// Ends by evidence.
     pub lease_ends: [u64; Evidence::ALL.len()],
     /// Locks by key id.
-    pub locks: BTreeMap<KeyId, Kept>,
+    pub locks: Locks,
     /// Further keys of locks that have several, with the first.
     pub(super) further: BTreeMap<KeyId, KeyId>,
     /// Locks of an earlier id of this store, until they are announced again.
@@ -93,7 +97,7 @@ impl Store {
             restarted: None,
             emptied: None,
             lease_ends: [0; Evidence::ALL.len()],
-            locks: BTreeMap::new(),
+            locks: Locks::default(),
             further: BTreeMap::new(),
             parked_since: None,
             parked: HashMap::new(),
@@ -224,6 +228,7 @@ impl Store {
             return false;
         }
         self.lines.entry(done.node.line).or_default().swept = Some(done.clone());
+        self.locks.swept(done.node.line);
         self.drop_parked(workers, done.span.done, rules.retain);
         self.drop_silent_nodes(rules.poll_interval, done.span.done);
         true

@@ -27,7 +27,7 @@ impl Store {
         self.missed = Default::default();
         // Reloads may come faster than scans: what an earlier one parked is still waiting.
         self.further.clear();
-        let locks = std::mem::take(&mut self.locks).into_values();
+        let locks = self.locks.take_all();
         self.parked.extend(locks.map(|l| (l.name.clone(), l)));
         self.parked_since = None;
         // Another address may be configured, or the same one may lead elsewhere: who is the primary is to be seen anew.

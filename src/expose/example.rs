@@ -22,6 +22,7 @@ impl View {
     /// The example.
     pub fn example() -> Self {
         View {
+            page: None,
             generation: 7,
             taken: Mono::from_secs_f64(1000.0),
             taken_wall: 1_790_000_000.25,
@@ -59,6 +60,7 @@ fn main_store() -> StoreView {
             hidden_lock(),
         ],
         lists: vec![told::fleet(), told::unread_list()],
+        counted_only: (0, 0),
         groups: vec![group::jobs()],
         primaries: Some(1),
         sentinels_disagree: Some(false),

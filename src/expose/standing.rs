@@ -1,8 +1,10 @@
 //! How a lock or a worker's process stands, in the few words that metrics, API and page share. It only reads verdicts that
 //! the view has; it makes none.
 
+use std::sync::Arc;
+
 use crate::observe::worker::ProcessState;
-use crate::view::{LockView, Signal, StoreView, WorkerView};
+use crate::view::{GroupView, LockView, Signal, StoreView, View, WorkerView};
 
 /// `held`, `free`, or `unknown` when it was not read lately.
 pub fn state(store: &StoreView, lock: &LockView) -> &'static str {
@@ -28,13 +30,33 @@ pub fn is_listed(lock: &LockView) -> bool {
     lock.group.is_none() || lock.tier.is_some()
 }
 
-/// The locks of a group, those that need a look first, the others by name.
-pub fn members<'a>(store: &'a StoreView, group: &str) -> Vec<&'a LockView> {
-    let is_member = |l: &&LockView| l.group.as_deref() == Some(group);
+/// `limit` of the locks of a group from `offset` on, those that need a look first, the others by name; and how many there are. A
+/// view that only counts some has those that it was asked for.
+pub fn members<'a>(
+    view: &View,
+    store: &'a StoreView,
+    group: &GroupView,
+    offset: usize,
+    limit: usize,
+) -> (Vec<&'a LockView>, usize) {
+    let page = view.page.as_ref().filter(|page| {
+        page.store == store.name && page.group == group.name && page.offset == offset
+    });
+    if let Some(page) = page {
+        let find = |name: &Arc<str>| {
+            let place = store.locks.binary_search_by(|l| l.name.cmp(name)).ok()?;
+            store.locks.get(place)
+        };
+        let all = group.held + group.free + group.unknown;
+        let members = page.names.iter().take(limit).filter_map(find).collect();
+        return (members, usize::try_from(all).unwrap_or(usize::MAX));
+    }
+    let is_member = |l: &&LockView| l.group.as_ref() == Some(&group.name);
     let mut members: Vec<&LockView> = store.locks.iter().filter(is_member).collect();
     // The view has them by name, and the sort is stable.
     members.sort_by_key(|l| l.look.unwrap_or(usize::MAX));
-    members
+    let all = members.len();
+    (members.into_iter().skip(offset).take(limit).collect(), all)
 }
 
 /// Whether a signal is up; `None` when it is not judged now.

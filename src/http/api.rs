@@ -14,6 +14,7 @@ use super::fresh::{tag, tagged, unchanged};
 use super::part::Part;
 use super::shared::{Shared, busy};
 use crate::expose::{Rendered, json};
+use crate::view::Show;
 
 /// Locks, a part of them at a time, with all stores and workers.
 pub async fn locks(
@@ -43,14 +44,18 @@ pub async fn lock(
     Path((store, lock)): Path<(String, String)>,
     asked: HeaderMap,
 ) -> Response {
-    let snapshot = shared.app.snapshot.load_full();
+    let tag = tag(&shared.app.snapshot.load());
+    let show = Show::Lock { store: store.clone(), lock: lock.clone() };
+    let snapshot = match shared.showing(show).await {
+        Ok(snapshot) => snapshot,
+        Err(busy) => return busy,
+    };
     let Some(found) = json::one(snapshot.view(), &store, &lock) else {
         return error(
             StatusCode::NOT_FOUND,
             "there is no such lock; names are percent-encoded, / too",
         );
     };
-    let tag = tag(&snapshot);
     if let Some(unchanged) = unchanged(&asked, &tag) {
         return unchanged;
     }
@@ -79,11 +84,21 @@ pub async fn group(
             "there is no such group; names are percent-encoded, / too",
         );
     }
-    answer(&shared, &asked, move |snapshot| {
-        let found = json::one_group(snapshot.view(), &store, &group, part.offset, part.limit)?;
+    let tag = tag(&snapshot);
+    if let Some(unchanged) = unchanged(&asked, &tag) {
+        return unchanged;
+    }
+    let (offset, limit) = (part.offset, part.limit.min(json::MOST));
+    let show = Show::Group { store: store.clone(), group: group.clone(), offset, limit };
+    let snapshot = match shared.showing(show).await {
+        Ok(snapshot) => snapshot,
+        Err(busy) => return busy,
+    };
+    let made = made(&shared.pages, move || {
+        let found = json::one_group(snapshot.view(), &store, &group, offset, limit)?;
         serde_json::to_vec_pretty(&found).ok().map(Bytes::from)
-    })
-    .await
+    });
+    made.await.map_or_else(cannot, |response| tagged(response, &tag))
 }
 
 /// Makes a document of the last snapshot off the event loop, for whoever does not have it.

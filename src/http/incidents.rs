@@ -11,6 +11,7 @@ use super::part::Part;
 use super::shared::Shared;
 use crate::evidence::{Found, Wanted};
 use crate::expose::json;
+use crate::view::Show;
 
 /// Incidents in one answer, unless the client wants fewer or more.
 const PAGE: usize = 50;
@@ -22,7 +23,11 @@ pub async fn evidence(
     State(shared): State<Shared>,
     Path((store, lock)): Path<(String, String)>,
 ) -> Response {
-    let snapshot = shared.app.snapshot.load_full();
+    let show = Show::Lock { store: store.clone(), lock: lock.clone() };
+    let snapshot = match shared.showing(show).await {
+        Ok(snapshot) => snapshot,
+        Err(busy) => return busy,
+    };
     let found = made(&shared.pages, move || {
         let (view, own) = (snapshot.view(), snapshot.own());
         let found = json::evidence(view, own, (&store, &lock), None, None)?;

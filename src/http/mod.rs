@@ -37,5 +37,5 @@ pub use listen::bind;
 pub use page::lanes;
 pub use router::router;
 pub use serve::serve;
-pub use shared::{AppState, ReadyCheck, ReloadRequest};
+pub use shared::{AppState, ReadyCheck, ReloadRequest, ShowRequest};
 pub use telemetry_path::TelemetryPath;

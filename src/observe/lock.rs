@@ -51,6 +51,18 @@ pub struct BatchRead {
     pub reads: Vec<KeyRead>,
 }
 
+/// Keys that one read would have shown as their last ones did: those of this line that a pattern found and that are told as one
+/// of a group, if they are there.
+#[derive(Clone, Debug)]
+pub struct Unchanged {
+    /// The read, which has no keys.
+    pub probe: BatchRead,
+    /// Of keys up to this number.
+    pub last: KeyId,
+    /// Not of these, of which it cannot be told and which are read; by rising number.
+    pub except: Vec<KeyId>,
+}
+
 /// One key in a [`BatchRead`].
 #[derive(Clone, Debug)]
 pub struct KeyRead {

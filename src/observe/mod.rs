@@ -83,6 +83,8 @@ pub enum Observation {
     },
     /// One atomic read of some keys of one node.
     Batch(BatchRead),
+    /// Keys that are as they were.
+    Unchanged(Box<lock::Unchanged>),
     /// The batches before were read because their keys are said to have changed: what they show is news.
     Changed {
         /// Their store.

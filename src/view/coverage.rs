@@ -3,6 +3,7 @@
 mod holder;
 
 use super::holder::Holder;
+use super::quiet::Sum;
 use super::{
     Aspect, BlindReason, LockView, clock, event_coverage, host_coverage, lease_coverage, resources,
     slowlog,
@@ -175,8 +176,12 @@ pub(super) fn source_reason(reason: FailReason) -> BlindReason {
 }
 
 /// Locks of a store that cannot be judged, by aspect and reason.
-pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReason, u64)> {
-    let mut counts = BLIND.map(|_| 0u64);
+pub(super) fn blind<'a>(
+    store: &Store,
+    locks: impl Iterator<Item = &'a LockView>,
+    quiet: &Sum,
+) -> Vec<(Aspect, BlindReason, u64)> {
+    let mut counts = quiet.blind;
     let mut count = |aspect, reason| {
         if let Some(i) = BLIND.iter().position(|b| *b == (aspect, reason))
             && let Some(n) = counts.get_mut(i)
@@ -184,10 +189,10 @@ pub(super) fn blind(store: &Store, locks: &[LockView]) -> Vec<(Aspect, BlindReas
             *n += 1;
         }
     };
-    for (aspect, reason) in locks.iter().flat_map(|l| &l.blind) {
+    for (aspect, reason) in locks.flat_map(|l| &l.blind) {
         count(*aspect, *reason);
     }
-    for lock in store.locks.values() {
+    for (_, lock) in store.locks.awake() {
         if !lock.is_lock() {
             // Found by a pattern, there, and without an owner: a counter, a queue, or a lock of no known format.
             if lock.is_ownerless {

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::build::One;
+use super::quiet::{Quiet, Sum, greatest, least};
+use super::show::rank as rank_of;
 use super::{Evidence, Liveness, LockView, SeriesTier, Signal};
 use crate::config::Group;
 use crate::derive::State;
 use crate::derive::groups::Totals;
-use crate::derive::lock::{EXPIRED_UNDER, Lock};
+use crate::derive::lock::EXPIRED_UNDER;
 use crate::derive::store::Store;
 use crate::observe::Mono;
 
@@ -68,20 +71,21 @@ pub struct GroupCounts {
 pub(super) fn groups(
     state: &State,
     store: &Store,
-    locks: &[&Lock],
+    locks: &[One<'_>],
     views: &mut [LockView],
+    quiet: &Quiet,
     now: Mono,
 ) -> Vec<GroupView> {
     let configured = state.rules.groups_of(&store.name);
     let mut members: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (i, lock) in locks.iter().enumerate() {
-        if let Some(group) = &lock.rules.group {
+    for (i, one) in locks.iter().enumerate().filter(|(_, one)| !one.is_extra) {
+        if let Some(group) = &one.lock.rules.group {
             members.entry(&group.name).or_default().push(i);
         }
     }
     let totals = store.totals();
     let mut refused: BTreeMap<&str, u64> = BTreeMap::new();
-    for lock in store.locks.values().filter(|l| l.is_refused()) {
+    for lock in store.locks.awake().map(|(_, l)| l).filter(|l| l.is_refused()) {
         if let Some(group) = &lock.rules.group {
             *refused.entry(&group.name).or_default() += 1;
         }
@@ -97,39 +101,32 @@ pub(super) fn groups(
             let counts = counts(totals, is_seen);
             let refused = refused.get(&*group.name).copied().unwrap_or(0);
             let members = members.iter().filter_map(|i| views.get(*i));
-            GroupView { refused, ..summary(group, members, looks, counts) }
+            let quiet = quiet.of(&group.name);
+            GroupView { refused, ..summary(group, members, quiet, looks, counts) }
         })
         .collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
 
-/// Gives the locks that need a look their places, the worst first, and the first of them series. How many there are. The
-/// order rests on since when and how bad, not on this poll, so that it does not change from one to the next.
+/// Gives the locks that need a look their places, the worst first, and the first of them series. How many there are.
 fn rank(
     state: &State,
     group: &Group,
     members: &[usize],
-    locks: &[&Lock],
+    locks: &[One<'_>],
     views: &mut [LockView],
     now: Mono,
 ) -> u64 {
-    let mut looks: Vec<(bool, u64, u64, usize)> = Vec::new();
-    for i in members {
-        let Some(look) = locks.get(*i).and_then(|l| l.look) else { continue };
-        let is_up = look.is_now(now);
-        if is_up {
-            looks.push((false, u64::from(look.worst), look.since.0, *i));
-        } else if now.since(look.last) < state.rules.retain {
-            // What is over comes after all that is not, the latest first.
-            looks.push((true, u64::MAX - look.last.0, 0, *i));
-        }
-    }
+    let retain = state.rules.retain;
+    let ranked =
+        members.iter().filter_map(|i| Some((rank_of(&locks.get(*i)?.lock, now, retain)?, *i)));
+    let mut looks: Vec<((bool, u64, u64), usize)> = ranked.collect();
     looks.sort_unstable();
     for (place, (.., i)) in looks.iter().enumerate() {
-        let (Some(lock), Some(view)) = (locks.get(*i), views.get_mut(*i)) else { continue };
+        let (Some(one), Some(view)) = (locks.get(*i), views.get_mut(*i)) else { continue };
         view.look = Some(place);
-        view.tier = (place < group.top).then_some(match lock.rules.series {
+        view.tier = (place < group.top).then_some(match one.lock.rules.series {
             SeriesTier::Flagged => SeriesTier::Core,
             tier => tier,
         });
@@ -140,6 +137,7 @@ fn rank(
 fn summary<'a>(
     group: &Group,
     members: impl Iterator<Item = &'a LockView> + Clone,
+    quiet: Option<&Sum>,
     looks: u64,
     counts: GroupCounts,
 ) -> GroupView {
@@ -148,21 +146,35 @@ fn summary<'a>(
     GroupView {
         name: group.name.clone(),
         top: group.top,
-        held: count(Some(true)),
-        free: count(Some(false)),
-        unknown: count(None),
+        held: count(Some(true)) + quiet.map_or(0, |q| q.held),
+        free: count(Some(false)) + quiet.map_or(0, |q| q.free),
+        unknown: count(None) + quiet.map_or(0, |q| q.unknown),
         refused: 0,
         looks,
-        flagged: flagged(fresh.clone()),
-        remaining_min_seconds: fresh.clone().filter_map(|l| l.remaining_seconds).reduce(f64::min),
-        held_max_seconds: fresh.filter_map(|l| l.held_seconds).reduce(f64::max),
+        flagged: flagged(fresh.clone(), quiet),
+        remaining_min_seconds: least(
+            fresh.clone().filter_map(|l| l.remaining_seconds).reduce(f64::min),
+            quiet.and_then(|q| q.remaining_min_seconds),
+        ),
+        held_max_seconds: greatest(
+            fresh.filter_map(|l| l.held_seconds).reduce(f64::max),
+            quiet.and_then(|q| q.held_max_seconds),
+        ),
         counts,
     }
 }
 
 /// How many of these locks have each signal up. A signal that none can be judged for has no count, not even 0.
-pub(super) fn flagged<'a>(locks: impl Iterator<Item = &'a LockView>) -> Vec<(Signal, u64)> {
+pub(super) fn flagged<'a>(
+    locks: impl Iterator<Item = &'a LockView>,
+    quiet: Option<&Sum>,
+) -> Vec<(Signal, u64)> {
     let mut counts = Signal::ALL.iter().map(|s| (*s, None)).collect::<Vec<(Signal, Option<u64>)>>();
+    for signal in quiet.into_iter().flat_map(Sum::flagged) {
+        if let Some((_, n)) = counts.get_mut(signal as usize) {
+            *n = Some(0);
+        }
+    }
     for (signal, judged) in locks.flat_map(|l| &l.signals) {
         if let (Some(is_up), Some((_, n))) = (judged, counts.get_mut(*signal as usize)) {
             *n = Some(n.unwrap_or(0) + u64::from(*is_up));

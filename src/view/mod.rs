@@ -16,8 +16,10 @@ mod lease_coverage;
 mod list;
 mod lock;
 mod node;
+mod quiet;
 mod release;
 mod resources;
+mod show;
 mod slowlog;
 mod worker;
 
@@ -37,6 +39,7 @@ pub use lock::{LockCounts, TransitionView};
 pub use node::{NodeFactsView, NodeView};
 pub use release::{Check, Release, release};
 pub use resources::{EffectsView, FencingView, ToldView};
+pub use show::{Page, Show};
 pub use slowlog::{SlowCommandView, SlowlogView};
 pub use worker::{PollerView, WorkerProcessView, WorkerView};
 
@@ -72,6 +75,8 @@ pub struct View {
     pub clocks: Vec<ClockView>,
     /// Steps of this host's own wall clock: forward, backward.
     pub host_clock_steps: (u64, u64),
+    /// The part of a group that was asked for, where not all of its locks are there.
+    pub page: Option<Page>,
 }
 
 /// One lock store.
@@ -87,8 +92,10 @@ pub struct StoreView {
     pub read_age_seconds: Option<f64>,
     /// Its nodes by address.
     pub nodes: Vec<NodeView>,
-    /// Its locks by name.
+    /// Its locks by name, but for those of groups that are only counted.
     pub locks: Vec<LockView>,
+    /// Locks of groups that are only counted, and how many of them were not read lately.
+    pub counted_only: (u64, u64),
     /// Lists of live workers that are in it, by name.
     pub lists: Vec<ListView>,
     /// Groups that locks are told as, by name.

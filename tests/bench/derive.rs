@@ -15,6 +15,7 @@ mod world;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use dlock_exporter::view::Show;
 use rustix::time::{ClockId, clock_gettime};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use world::{Change, World};
@@ -33,13 +34,20 @@ const MEMORY_BOUND: f64 = 4_600.0;
 const ROUNDS: usize = 5;
 
 /// What was measured, each as CPU time of one poll.
-const KINDS: [(&str, Option<Change>); 5] = [
-    ("nothing changed", Some(Change::None)),
-    ("1 % renewed", Some(Change::Renewed(100))),
-    ("all renewed", Some(Change::Renewed(1))),
-    ("all taken by another", Some(Change::Taken)),
-    ("a view of them", None),
+const KINDS: [(&str, What); 7] = [
+    ("nothing changed", What::Poll(Change::None)),
+    ("1 % renewed", What::Poll(Change::Renewed(100))),
+    ("all renewed", What::Poll(Change::Renewed(1))),
+    ("all taken by another", What::Poll(Change::Taken)),
+    ("a view of all", What::View(Show::All)),
+    ("nothing changed, told by one word", What::Poll(Change::Word)),
+    ("a view of what is needed, while they rest", What::View(Show::Needed)),
 ];
+
+enum What {
+    Poll(Change),
+    View(Show),
+}
 
 fn main() -> ExitCode {
     // Smaller sizes alone, for a look under callgrind.
@@ -55,20 +63,21 @@ fn main() -> ExitCode {
         let names = world.bytes_of_names();
         (0..12).for_each(|_| world.poll(Change::Renewed(1)));
         bytes.push((live(&heap) - names) / *n as f64);
-        for ((_, change), times) in KINDS.iter().zip(&mut times) {
-            times.push(best(|| match change {
-                Some(change) => world.poll_timed(*change, cpu),
-                None => {
+        for ((_, what), times) in KINDS.iter().zip(&mut times) {
+            times.push(best(|| match what {
+                What::Poll(change) => world.poll_timed(*change, cpu),
+                What::View(show) => {
                     let begun = cpu();
-                    let view = world.view();
+                    let view = world.view(show);
                     let took = cpu() - begun;
-                    assert_eq!(view.stores[0].locks.len(), *n);
+                    let store = &view.stores[0];
+                    assert_eq!(store.locks.len() + store.counted_only.0 as usize, *n);
                     took
                 }
             }));
         }
         let heap = Region::new(HEAP);
-        let view = world.view();
+        let view = world.view(&Show::All);
         println!("{n} locks: {:.0} bytes a lock of the view", live(&heap) / *n as f64);
         drop(view);
     }

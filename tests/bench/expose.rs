@@ -120,6 +120,7 @@ async fn exporter(rendered: Arc<Rendered>) -> SocketAddr {
     let state = AppState {
         snapshot: Arc::new(ArcSwap::from(rendered)),
         asks: Arc::default(),
+        show: tokio::sync::mpsc::channel(1).0,
         incidents: Incidents::default(),
         ready: Arc::new(|| Ok(())),
         reload,

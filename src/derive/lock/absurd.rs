@@ -102,7 +102,11 @@ impl Lock {
 
 /// Whether more is left of a lease than it can be meant to have: by its configured length, or by the median of earlier ones
 /// and how many these are.
-pub(super) fn is_far(left: f64, configured: Option<f64>, usual: Option<(f64, usize)>) -> bool {
+pub(in crate::derive) fn is_far(
+    left: f64,
+    configured: Option<f64>,
+    usual: Option<(f64, usize)>,
+) -> bool {
     match (configured, usual) {
         (Some(lease), _) => left > FAR * lease,
         (None, Some((usual, of))) => {

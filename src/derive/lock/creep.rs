@@ -44,6 +44,11 @@ impl Creep {
         }
     }
 
+    /// When the present window began.
+    pub(super) fn begun(&self) -> Option<Mono> {
+        self.now.map(|(begun, ..)| begun)
+    }
+
     fn is_up(&self) -> bool {
         matches!(self.past, [Some(a), Some(b), Some(c)] if a < b && b < c)
     }

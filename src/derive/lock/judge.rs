@@ -148,7 +148,7 @@ impl Lock {
     }
 
     /// Microseconds before the end of a lease in which reads around it are asked for.
-    pub(super) fn soon(poll: Duration) -> i64 {
+    pub(in crate::derive) fn soon(poll: Duration) -> i64 {
         let soon = i64::try_from(poll.as_micros()).unwrap_or(i64::MAX).saturating_mul(3) / 2;
         soon.max(100_000)
     }

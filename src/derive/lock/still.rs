@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::absurd::is_far;
 use super::creep::window;
+use super::probe::is_next;
 use super::unreplicated::Unreplicated;
 use super::{Beside, Lock, Phase, ReadContext};
 use crate::derive::pool::Pool;
@@ -60,7 +61,28 @@ impl Learned {
     }
 }
 
+impl Learned {
+    /// The longest that a hold may last.
+    pub(in crate::derive) fn limit(&self, poll: Duration) -> Option<f64> {
+        self.limit.map(|limit| Lock::least_limit(limit, poll))
+    }
+
+    /// The median of leases in seconds, and of how many.
+    pub(in crate::derive) fn lease(&self) -> Option<(f64, usize)> {
+        self.lease
+    }
+}
+
 impl Still {
+    /// See [`super::Kept::due`].
+    pub(super) fn due(&self, lock: &Lock) -> Option<(Mono, [bool; 2])> {
+        let window = match self.window {
+            Some(window) => lock.tenure()?.creep.begun()?.plus(window),
+            None => Mono(u64::MAX),
+        };
+        Some((self.until.min(window), [self.has_pooled_limit, self.has_pooled_lease]))
+    }
+
     /// What a read that was judged says of the next ones; `None` if they have to be judged as well.
     pub(super) fn after(lock: &Lock, found: &Found, c: &ReadContext<'_>) -> Option<Self> {
         let now = c.seen.span.done;
@@ -150,7 +172,6 @@ impl Still {
         learned: Learned,
     ) -> bool {
         let Some(seen) = &lock.seen else { return false };
-        let (before, now) = (seen.marks, c.seen.marks);
         let span = c.seen.span;
         let is_same = match (found, &self.shows) {
             (Found::Absent, None) => true,
@@ -159,13 +180,8 @@ impl Still {
             }
             _ => false,
         };
-        let is_next = span.sent >= seen.span.done
-            && span.sent.since(seen.span.done) <= c.poll * 4
-            && c.seen.time >= seen.time
-            && (before.breaks, before.failovers) == (now.breaks, now.failovers)
-            && (before.steps, before.stepped_micros) == (now.steps, now.stepped_micros);
         is_same
-            && is_next
+            && is_next(seen, &c.seen, c.poll)
             && c.poll == self.poll
             && span.done < self.until
             && c.seen.time < self.until_time
@@ -178,7 +194,7 @@ impl Still {
     /// Whether what the pool teaches leaves the verdicts as they are.
     fn holds_by_pool(&self, lock: &Lock, c: &ReadContext<'_>, learned: Learned) -> bool {
         let tenure = lock.tenure();
-        let limit = learned.limit.map(|limit| Lock::least_limit(limit, c.poll));
+        let limit = learned.limit(c.poll);
         let is_within = !self.has_pooled_limit
             || (lock.signals.get(Signal::HeldTooLong) == limit.map(|_| false)
                 && limit.zip(tenure).is_none_or(|(limit, t)| {

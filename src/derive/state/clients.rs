@@ -47,7 +47,7 @@ impl State {
         let sockets = self.sockets.at(span.done).filter(|s| !s.is_cut);
         // A lock at which nothing goes on has no holder whose processes could be told.
         let may_tell = |l: &Kept| l.line == at.line && !(l.is_still() && l.renewers.is_forgotten());
-        for lock in store.locks.values_mut().filter(|l| may_tell(l)) {
+        for lock in store.locks.awake_mut().filter(|l| may_tell(l)) {
             let own = sockets.and_then(|s| lock.tenure().and_then(|t| own(t, &self.workers, s)));
             let last = lock.tenure().and_then(|t| Some((t.first.span.done, *t.recent.back()?)));
             match (own, last) {

@@ -69,8 +69,13 @@ impl State {
     }
 
     pub(super) fn lock_named(&mut self, store: &str, lock: &str) -> Option<&mut Lock> {
-        let locks = self.stores.values_mut().filter(|s| *s.name == *store);
-        locks.flat_map(|s| s.locks.values_mut()).map(|l| &mut **l).find(|l| *l.name == *lock)
+        for store in self.stores.values_mut().filter(|s| *s.name == *store) {
+            let key = store.locks.values().find(|l| *l.name == *lock).map(|l| l.key);
+            if let Some(key) = key {
+                return store.locks.get_mut(&key).map(|l| &mut **l);
+            }
+        }
+        None
     }
 
     fn claim(&mut self, worker: &Arc<str>, read: &SourceRead, fx: &mut Effects) {

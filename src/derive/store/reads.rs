@@ -2,6 +2,7 @@
 
 use super::Store;
 use super::settle::{marks, pool_of};
+use super::unchanged::is_covered;
 use crate::derive::host::StallRules;
 use crate::derive::lock::{Learned, ReadContext};
 use crate::derive::tenure::Seen;
@@ -29,13 +30,18 @@ impl Store {
         let hears = line.hears_overwrites();
         // Nothing about leases can be judged by a clock that stands still.
         if node.clock.is_standing() {
+            for read in &batch.reads {
+                if let Some(lock) = self.locks.get_mut(&read.key) {
+                    lock.shows(None);
+                }
+            }
             return;
         }
         let seen = Seen { span: batch.span, time: batch.time, marks };
         let mut learned = None;
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
-            let Some(lock) = self.locks.get_mut(key) else { continue };
+            let Some(mut lock) = self.locks.to_read(key) else { continue };
             let entry = pool_of(&lock.rules);
             let pool = self.pools.get(&entry);
             let owners = &self.owners;
@@ -60,6 +66,13 @@ impl Store {
                 if lock.stays(&read.found, &c, workers, learned) {
                     continue;
                 }
+            }
+            if lock.rest().is_some() {
+                let Some(woken) = self.locks.get_mut(key) else { continue };
+                lock = woken;
+            }
+            if is_covered(lock) {
+                lock.shows(Some(&read.found));
             }
             if lock.servers.is_some() {
                 lock.line = batch.node.line;

@@ -54,7 +54,16 @@ impl Store {
         if facts.flushes.is_none_or(|flushes| flushes.one == 0) {
             return Vec::new();
         }
-        flushed::oldest(self.locks.values().filter_map(|lock| lock.stay(line)))
+        let awake = self.locks.awake().filter_map(|(_, lock)| lock.stay(line));
+        // What rests was there when the last word on it was asked for.
+        let until = self.locks.last_word(line).map(|probe| probe.seen.span.sent);
+        let classes = self.locks.at_rest().filter(|c| c.line() == line);
+        let oldest = classes.flat_map(|c| c.oldest(flushed::MOST_STAYS));
+        let rests = oldest.filter_map(|(from, key)| {
+            let own = self.locks.get(&key)?.stay(line)?;
+            Some(Stay { from, until: until.map_or(own.until, |until| until.max(own.until)) })
+        });
+        flushed::oldest(awake.chain(rests))
     }
 
     pub(super) fn settle_ends(&mut self, facts: &NodeFacts, fx: &mut Effects) {
@@ -98,7 +107,7 @@ impl Store {
                 // A lock at which nothing goes on waits for nothing, and need not be asked.
                 let waits =
                     |l: &Kept| !l.is_still() && (!l.pending.is_empty() || l.servers.is_some());
-                let waiting = self.locks.iter().filter(|(_, l)| waits(l));
+                let waiting = self.locks.awake().filter(|(_, l)| waits(l));
                 waiting.map(|(key, _)| *key).collect()
             }
         };

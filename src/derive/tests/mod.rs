@@ -28,6 +28,7 @@ mod quorum;
 mod readers;
 mod recent;
 mod renewal;
+mod rest;
 mod review;
 mod sentinels;
 mod shards;

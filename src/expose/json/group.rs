@@ -90,15 +90,14 @@ pub fn one_group<'a>(
 ) -> Option<OneGroup<'a>> {
     let store = view.stores.iter().find(|s| &*s.name == store)?;
     let group = store.groups.iter().find(|g| &*g.name == group)?;
-    let members = standing::members(store, &group.name);
+    let (page, members) = standing::members(view, store, group, offset, limit.min(MOST));
     let roster = Roster::of(view);
-    let page = members.iter().skip(offset).take(limit.min(MOST));
     Some(OneGroup {
         generation: view.generation,
         taken: view.taken_wall,
         group: describe_group(store, group),
-        members: members.len(),
+        members,
         offset,
-        locks: page.map(|lock| describe(store, lock, &roster)).collect(),
+        locks: page.into_iter().map(|lock| describe(store, lock, &roster)).collect(),
     })
 }

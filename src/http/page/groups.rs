@@ -113,23 +113,19 @@ pub fn render(
     facts::table(&mut out, &COLUMNS);
     row(&mut out, store, group, ask);
     out.push_str("</tbody></table>\n");
-    let members = standing::members(store, &group.name);
-    put!(out, "<h2>Its locks <small>{}</small></h2>\n", members.len());
+    let view = snapshot.view();
+    let (members, all) = standing::members(view, store, group, part.offset, part.limit);
+    put!(out, "<h2>Its locks <small>{all}</small></h2>\n");
     put!(
         out,
         "<p class=\"dim\">Those that need a look, or did lately, come first. A lock that was let go is shown for four polls; \
          what it counted stays with the group.</p>\n"
     );
-    let shown: Vec<Row<'_>> = members
-        .iter()
-        .skip(part.offset)
-        .take(part.limit)
-        .map(|l| Row::new(store, l, ask))
-        .collect();
+    let shown: Vec<Row<'_>> = members.iter().map(|l| Row::new(store, l, ask)).collect();
     if !shown.is_empty() {
         status::table(&mut out, shown.iter());
     }
-    turn(&mut out, ask, part, members.len());
+    turn(&mut out, ask, part, all);
     frame::close(out)
 }
 

@@ -45,6 +45,7 @@ use super::body::counted;
 use super::part::Part;
 use super::shared::{Shared, busy};
 use crate::clock;
+use crate::view::Show;
 
 /// Only the style sheet may be loaded, nothing may run, and no other site may frame the page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -67,7 +68,11 @@ pub async fn lock(
     Path((store, name)): Path<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let snapshot = shared.app.snapshot.load_full();
+    let show = Show::Lock { store: store.clone(), lock: name.clone() };
+    let snapshot = match shared.showing(show).await {
+        Ok(snapshot) => snapshot,
+        Err(busy) => return busy,
+    };
     answer(&shared, Ask::of(query.as_deref()), move |ask| {
         match row::find(snapshot.view(), &store, &name, ask) {
             Some(row) => (StatusCode::OK, lock::render(&snapshot, &row, ask, clock::mono())),
@@ -90,7 +95,12 @@ pub async fn group(
     let Some(part) = Part::of(query.as_deref(), rows, most) else {
         return (StatusCode::BAD_REQUEST, "offset and limit are whole numbers.\n").into_response();
     };
-    let snapshot = shared.app.snapshot.load_full();
+    let (offset, limit) = (part.offset, part.limit);
+    let show = Show::Group { store: store.clone(), group: name.clone(), offset, limit };
+    let snapshot = match shared.showing(show).await {
+        Ok(snapshot) => snapshot,
+        Err(busy) => return busy,
+    };
     answer(&shared, Ask::of(query.as_deref()), move |ask| {
         match groups::find(snapshot.view(), &store, &name) {
             Some(found) => {

@@ -8,6 +8,7 @@ use super::row::{self, Row};
 use super::{attention, clocks, facts, frame, groups, stores, words, workers};
 use crate::expose::{Rendered, standing};
 use crate::observe::Mono;
+use crate::view::{StoreView, View};
 
 /// Locks on a page.
 const ROWS: usize = 100;
@@ -43,7 +44,7 @@ pub fn render(snapshot: &Rendered, metrics_path: &str, ask: &Ask, now: Mono) -> 
     );
     let is_partial = stores::notes(&mut out, &view.stores);
     if !listed().any(|r| !r.raised.is_empty()) {
-        all_is_calm(&mut out, &rows, is_partial);
+        all_is_calm(&mut out, view, &rows, is_partial);
     }
     let all = flagged.len() + calm.len();
     if listed().count() > ROWS || !ask.filter.is_empty() {
@@ -116,13 +117,16 @@ fn turn(out: &mut String, ask: &Ask, page: usize, pages: usize) {
 }
 
 /// Nothing is wrong only as far as it is known: what was not read lately is not calm.
-fn all_is_calm(out: &mut String, locks: &[Row<'_>], is_partial: bool) {
+fn all_is_calm(out: &mut String, view: &View, locks: &[Row<'_>], is_partial: bool) {
     if locks.iter().any(|r| !r.raised.is_empty()) {
         out.push_str("<p class=\"bad\">Locks of a group need a look; see there.</p>\n");
         return;
     }
-    let unknown = locks.iter().filter(|r| !r.fresh).count() as u64;
-    match (locks.len(), unknown) {
+    let counted = |of: fn(&StoreView) -> u64| view.stores.iter().map(of).sum::<u64>();
+    let all = locks.len() as u64 + counted(|s| s.counted_only.0);
+    let stale = counted(|s| if s.fresh { s.counted_only.1 } else { s.counted_only.0 });
+    let unknown = locks.iter().filter(|r| !r.fresh).count() as u64 + stale;
+    match (all, unknown) {
         (0, _) => out.push_str("<p>No lock is known yet.</p>\n"),
         (_, 0) if is_partial => {
             out.push_str("<p>No signal is up, as far as the locks are watched.</p>\n");

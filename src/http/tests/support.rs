@@ -95,6 +95,8 @@ impl Setup {
             app: AppState {
                 snapshot: snapshot.clone(),
                 asks: Arc::default(),
+                // All locks are in its snapshots.
+                show: mpsc::channel(1).0,
                 incidents: self.incidents,
                 ready: Arc::new(move || ready.clone()),
                 reload,

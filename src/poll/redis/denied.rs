@@ -83,10 +83,10 @@ impl Sweeper {
         let now = clock::mono();
         let mut refused: HashMap<usize, (usize, String)> = HashMap::new();
         let mut origins: HashMap<usize, (Arc<str>, bool)> = HashMap::new();
-        self.slots.each(|slot| {
+        for slot in self.slots.iter() {
             let watched = &slot.watched;
             if changed.binary_search(&watched.entry).is_err() {
-                return;
+                continue;
             }
             origins.entry(watched.entry).or_insert((watched.origin.clone(), watched.found));
             if slot.denied.is_some() {
@@ -96,7 +96,7 @@ impl Sweeper {
                     *example = label::text(&watched.key);
                 }
             }
-        });
+        }
         for entry in changed {
             let (keys, example) = refused.remove(&entry).unwrap_or_default();
             let Some((of, is_found)) = origins.get(&entry) else { continue };
@@ -125,13 +125,15 @@ impl Sweeper {
     /// Keys whose standing among their pattern's locks has changed since it was last told.
     pub(super) fn take_aside(&mut self) -> Vec<(KeyId, Aside)> {
         let mut changed = Vec::new();
-        self.slots.each(|slot| {
-            let aside = slot.aside();
-            if slot.told_aside != aside {
-                slot.told_aside = aside;
-                changed.push((slot.watched.id, aside));
+        for place in self.slots.take_touched() {
+            let aside = self.slots.get(place).map(|slot| (slot.aside(), slot.told_aside));
+            if aside.is_some_and(|(now, told)| now != told)
+                && let Some(slot) = self.slots.get_mut(place)
+            {
+                slot.told_aside = slot.aside();
+                changed.push((slot.watched.id, slot.told_aside));
             }
-        });
+        }
         changed
     }
 }

@@ -25,6 +25,7 @@ pub(in crate::poll) mod batch;
 mod batch_size;
 mod beside;
 mod blame;
+mod brief;
 mod clients;
 mod cluster;
 pub mod codec;

@@ -56,6 +56,8 @@ pub struct Sweeper {
     pub(super) strays: Vec<(KeyId, Redirect)>,
     /// How often databases were emptied by the last count, and since when it has not risen.
     pub(super) flushes: Option<(Flushes, Mono)>,
+    /// Up to when keys that did not change had their turn to be read.
+    pub(super) turned_at: Option<Mono>,
     /// The server's run id.
     pub(super) run_id: Option<String>,
 }
@@ -85,6 +87,7 @@ impl Sweeper {
             is_shut_out: false,
             strays: Vec::new(),
             flushes: None,
+            turned_at: None,
             run_id: None,
         }
     }

@@ -2,17 +2,21 @@
 //! as they were, as of the instant that was proven. What cannot be proven is read. Does not ask for the proof.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use super::ability::Abilities;
 use super::batch::{BATCH, Form};
+use super::brief::Kind;
 use super::conn::Conn;
+use super::context::Settings;
 use super::failure::Failure;
 use super::groups::pack;
 use super::slot::Slot;
 use super::sweep::Sweeper;
 use crate::clock;
+use crate::observe::lock::Unchanged;
 use crate::observe::{
-    BatchRead, Expiry, Found, KeyId, KeyRead, Mono, NodeFacts, Role, ServerTime, Span,
+    BatchRead, Expiry, Found, KeyId, KeyRead, Mono, NodeFacts, Observation, Role, ServerTime, Span,
 };
 
 /// Unchanged keys told in one go.
@@ -35,8 +39,10 @@ pub struct Sparse {
     probe: BatchRead,
     /// Places of the keys to be read.
     due: Vec<u32>,
-    /// Places of the others, until they are told.
+    /// Places of those that are told by themselves, until they are.
     rest: Vec<u32>,
+    /// What is told of the others by one word, until it is.
+    word: Option<Unchanged>,
 }
 
 impl Sparse {
@@ -48,6 +54,41 @@ impl Sparse {
     /// Steps that are left.
     pub fn steps(&self) -> usize {
         self.due.len().div_ceil(BATCH)
+    }
+}
+
+/// Which keys have their turn to be read although they did not change: over a sweep interval all of them once, so that no sweep
+/// reads very many for that alone.
+struct Turn {
+    from: usize,
+    to: usize,
+    /// What was read before that has its turn whatever its place is.
+    oldest: Mono,
+    /// What was read since needs none.
+    newest: Mono,
+}
+
+impl Turn {
+    /// Of the time since the last one.
+    fn new(last: &mut Option<Mono>, now: Mono, settings: &Settings, width: usize) -> Self {
+        let interval = settings.sweep_interval.max(Duration::from_nanos(1));
+        let place = |at: Mono| {
+            let passed = u128::from(at.0) % interval.as_nanos();
+            usize::try_from(passed * width as u128 / interval.as_nanos()).unwrap_or(0)
+        };
+        let (from, to) = (place(last.unwrap_or(now)), place(now));
+        *last = Some(now);
+        let oldest = now.minus(interval.saturating_add(settings.poll_interval * 4));
+        Self { from, to, oldest, newest: now.minus(interval / 2) }
+    }
+
+    fn has_come(&self, place: u32, read_at: Mono) -> bool {
+        let place = place as usize;
+        let is_between = match self.from <= self.to {
+            true => self.from <= place && place < self.to,
+            false => self.from <= place || place < self.to,
+        };
+        read_at <= self.oldest || (is_between && read_at < self.newest)
     }
 }
 
@@ -109,28 +150,40 @@ impl Sweeper {
         }
     }
 
-    /// What of the keys has to be read, if it is less than half of them.
-    pub fn divide(&self, probe: BatchRead, proven: Proven) -> Option<Sparse> {
+    /// What of the keys has to be read, if it is less than half of them. Each is read once in a sweep interval all the same, a few
+    /// in each sweep.
+    pub fn divide(&mut self, probe: BatchRead, proven: Proven) -> Option<Sparse> {
         let (_, unflushed) = self.flushes?;
         let since = proven.since.max(unflushed);
-        let oldest = clock::mono().minus(self.settings.sweep_interval);
-        let (mut due, mut rest) = (Vec::new(), Vec::new());
-        for place in self.slots.places() {
-            let Some(slot) = self.slots.get(place) else { continue };
-            let is_known = |at: Mono| {
-                at >= since
-                    && at > oldest
-                    && slot.changed_at.is_none_or(|changed| changed <= at)
-                    && Some(slot.watched.id) <= proven.last
-                    && slot.unchanged(probe.time).is_some()
-            };
-            // Keys of unknown type are asked for that, and the refused ones are told by the sweep's plan.
-            if slot.form.is_none_or(|form| form == Form::Denied) {
-                continue;
+        let now = clock::mono();
+        let turn = Turn::new(&mut self.turned_at, now, &self.settings, self.slots.width());
+        let (mut due, mut rest, mut except) = (Vec::new(), Vec::new(), Vec::new());
+        let mut covered = 0;
+        for (place, brief) in self.slots.briefs() {
+            match brief.kind {
+                Kind::LeftOut => continue,
+                Kind::Untyped => {
+                    except.push(brief.id);
+                    continue;
+                }
+                Kind::Unknown | Kind::Told | Kind::Covered => {}
             }
-            if slot.read_at.is_some_and(is_known) { &mut rest } else { &mut due }.push(place);
+            let is_known = brief.is_known(probe.time, since, proven.last, NEAR_MICROS);
+            let is_covered = brief.kind == Kind::Covered;
+            match (is_known, is_covered) {
+                (true, true) => covered += 1,
+                (true, false) if !turn.has_come(place, brief.read_at) => rest.push(place),
+                (true, false) => {}
+                (false, _) => except.push(brief.id),
+            }
+            if !is_known || turn.has_come(place, brief.read_at) {
+                due.push(place);
+            }
         }
-        (due.len() < rest.len()).then_some(Sparse { probe, due, rest })
+        except.sort_unstable();
+        let word = proven.last.filter(|_| covered > 0);
+        let word = word.map(|last| Unchanged { probe: probe.clone(), last, except });
+        (due.len() < rest.len() + covered).then_some(Sparse { probe, due, rest, word })
     }
 
     /// Reads some of the keys that have to be read; nothing once there are none left.
@@ -149,12 +202,15 @@ impl Sweeper {
 
     /// Tells some of the keys that are as they were; nothing once there are none left. No other read may be told between
     /// the probe and the last of them.
-    pub fn tell_some(&mut self, sparse: &mut Sparse) -> Option<BatchRead> {
+    pub fn tell_some(&mut self, sparse: &mut Sparse) -> Option<Observation> {
+        if let Some(word) = sparse.word.take() {
+            return Some(Observation::Unchanged(Box::new(word)));
+        }
         if sparse.rest.is_empty() {
             return None;
         }
         let some = sparse.rest.split_off(sparse.rest.len().saturating_sub(TOLD_AT_ONCE));
-        Some(self.tell_unchanged(&sparse.probe, &some))
+        Some(Observation::Batch(self.tell_unchanged(&sparse.probe, &some)))
     }
 
     /// Tells keys as they were when the probe was made. Who was read since then has been told.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use dlock_exporter::config::{Group, LockRules, SeriesTier};
 use dlock_exporter::derive::{Effects, Rules, State};
-use dlock_exporter::observe::lock::{Decoded, Holding, KeyWatched, Mode, Shape};
+use dlock_exporter::observe::lock::{Decoded, Holding, KeyWatched, Mode, Shape, Unchanged};
 use dlock_exporter::observe::node::SweepDone;
 use dlock_exporter::observe::*;
-use dlock_exporter::view::{Instant, View};
+use dlock_exporter::view::{Instant, Show, View};
 
 const STORE: StoreId = StoreId(1);
 const POLL: Duration = Duration::from_secs(2);
@@ -27,6 +27,8 @@ pub enum Change {
     Renewed(usize),
     /// Another owner has each.
     Taken,
+    /// Nothing, which a feed proves.
+    Word,
 }
 
 struct Key {
@@ -97,6 +99,15 @@ impl World {
         self.change(change);
         let begun = self.now;
         let mut took = Duration::ZERO;
+        if matches!(change, Change::Word) {
+            let probe = BatchRead { reads: Vec::new(), ..self.batch(0) };
+            let (last, except) = (KeyId(self.keys.len() as u64), Vec::new());
+            let word = Observation::Unchanged(Box::new(Unchanged { probe, last, except }));
+            let at = clock();
+            self.step(&word);
+            took += clock() - at;
+            return took + self.end_sweep(begun, clock);
+        }
         for first in (0..self.keys.len()).step_by(AT_ONCE) {
             let batch = Observation::Batch(self.batch(first));
             self.now = self.now.plus(Duration::from_micros(100));
@@ -104,17 +115,22 @@ impl World {
             self.step(&batch);
             took += clock() - at;
         }
+        took + self.end_sweep(begun, clock)
+    }
+
+    fn end_sweep(&mut self, begun: Mono, clock: impl Fn() -> Duration) -> Duration {
         let span = Span { sent: begun, done: self.now };
         let busy = span.width();
         let facts = Observation::Node(Box::new(self.facts(span)));
         let at = clock();
         self.step(&facts);
         self.step(&Observation::SweepDone(SweepDone { node: node(), span, busy }));
-        took + (clock() - at)
+        clock() - at
     }
 
-    pub fn view(&self) -> View {
-        View::of(&self.state, Instant { mono: self.now, wall: 1_700_000_000.0 }, 1)
+    pub fn view(&self, show: &Show) -> View {
+        let now = Instant { mono: self.now, wall: 1_700_000_000.0 };
+        View::showing(&self.state, now, 1, show)
     }
 
     fn change(&mut self, change: Change) {

@@ -58,7 +58,8 @@ impl Question {
 impl Companions {
     /// A round begins.
     pub fn begin(&mut self, sweeper: &Sweeper) {
-        (self.ahead, self.left) = (sweeper.slots.width(), PER_ROUND);
+        let ahead = if sweeper.slots.has_companions() { sweeper.slots.width() } else { 0 };
+        (self.ahead, self.left) = (ahead, PER_ROUND);
     }
 
     /// Whether the round is over.

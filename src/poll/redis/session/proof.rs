@@ -110,7 +110,7 @@ impl Session<'_> {
                     self.read_all_at = Some(sweep.begun);
                 }
                 while let Some(told) = sparse.as_mut().and_then(|s| sweeper.tell_some(s)) {
-                    context.out.send(Observation::Batch(told)).await.map_err(|_| End::Stop)?;
+                    context.out.send(told).await.map_err(|_| End::Stop)?;
                 }
                 sweep.sparse = sparse;
                 Ok(true)

@@ -1,9 +1,10 @@
 //! Keys that a feed proves unchanged are told in each sweep and not read; whatever may have changed is read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::support::*;
-use crate::config::Events;
+use crate::config::{Events, Group, LockRules};
 use crate::observe::feed::Standing;
 use crate::observe::{Found, Observation};
 
@@ -125,4 +126,35 @@ async fn without_a_feed_of_all_changes_every_sweep_reads_all() {
         }
         assert!(calls(&server, "mget") - before >= 2 * ALL, "{events:?}");
     }
+}
+
+#[tokio::test]
+async fn what_is_unchanged_of_a_group_is_told_by_one_word_and_read_once_in_a_while() {
+    let server = Server::start(&[]);
+    fill(&server);
+    let mut locks = many("lock:*", 1000);
+    let group = Group { name: "all".into(), top: 5 };
+    locks.rules = Arc::new(LockRules { group: Some(group), ..(*locks.rules).clone() });
+    let mut store = store(server.port, vec![locks]);
+    store.events = Events::Tracking;
+    let mut w = Watch::start(store);
+    tokio::time::timeout(Duration::from_secs(20), quiet(&server, &mut w)).await.unwrap();
+    let word = w.until("one word for all", |_, o| match o {
+        Observation::Unchanged(word) if word.except.is_empty() => Some(word.clone()),
+        _ => None,
+    });
+    assert!(word.await.probe.reads.is_empty());
+
+    // What changes is read, and what ends soon; neither is in the word that comes with it.
+    server.run::<()>(&["SET", "lock:7", "another", "PX", "500"]);
+    w.found("lock:7", |_, f| (token(f)? == b"another").then_some(())).await;
+    w.found("lock:7", |_, f| matches!(f, Found::Absent).then_some(())).await;
+    let gone = w.keys.iter().find(|(key, _)| key == "lock:7").map(|(_, id)| *id);
+    let is_told = w.until("one that is not there is told by itself", |_, o| match o {
+        Observation::Batch(b) if b.reads.len() < KEYS => {
+            b.reads.iter().any(|r| Some(r.key) == gone).then_some(())
+        }
+        _ => None,
+    });
+    is_told.await;
 }
