@@ -62,6 +62,7 @@ mod refused_keys;
 mod replicas;
 mod rotation;
 mod runbooks;
+mod secrets;
 mod sentinel;
 mod servers;
 mod several_keys;
