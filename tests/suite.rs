@@ -54,6 +54,7 @@ mod named_by_host;
 mod outage;
 mod partition;
 mod pipeline;
+mod privileges;
 mod processes;
 mod prove;
 mod quiet_start;
