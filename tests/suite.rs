@@ -74,6 +74,7 @@ mod split;
 mod stale_holder;
 mod stall_cost;
 mod stalls;
+mod threat_model;
 mod tls;
 mod uml;
 mod unchanged;
