@@ -1,12 +1,14 @@
 //! Sets up the log: one line per event to standard error, in logfmt or JSON, timestamps in UTC. Libraries are heard
-//! from `warn` on only, so that the first lines are our own.
+//! from `warn` on only, so that the first lines are our own. Whatever a line says, a secret that was sent is taken out of it.
 
-use std::io;
+use std::io::{self, Write};
 
-use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::secret;
 
 /// Levels that can be asked for, as users of Prometheus' exporters expect them, and `trace`.
 pub const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
@@ -29,20 +31,36 @@ pub fn init(level: &str, format: LogFormat) -> Result<(), String> {
 }
 
 /// The subscriber, writing to `writer`.
-fn subscriber<W>(
+fn subscriber<W, O>(
     level: &str,
     format: LogFormat,
     writer: W,
 ) -> Result<impl SubscriberInitExt + tracing::Subscriber + Send + Sync + 'static, String>
 where
-    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+    W: Fn() -> O + Send + Sync + 'static,
+    O: Write + 'static,
 {
     let filter = filter(level)?;
+    let writer = move || Blotted(writer());
     let lines = match format {
         LogFormat::Logfmt => tracing_logfmt::builder().layer().with_writer(writer).boxed(),
         LogFormat::Json => fmt::layer().json().flatten_event(true).with_writer(writer).boxed(),
     };
     Ok(tracing_subscriber::registry().with(lines.with_filter(filter)))
+}
+
+/// Takes secrets out of what is written. Each line comes in one piece.
+struct Blotted<W>(W);
+
+impl<W: Write> Write for Blotted<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write_all(&secret::blot(line))?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn filter(level: &str) -> Result<EnvFilter, String> {
@@ -58,7 +76,6 @@ fn filter(level: &str) -> Result<EnvFilter, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
@@ -113,6 +130,20 @@ mod tests {
             tracing::warn!(target: "hyper", "trouble");
         });
         assert_eq!(lines.len(), 1, "{lines:?}");
+    }
+
+    #[test]
+    fn a_secret_that_was_sent_is_in_no_line() {
+        let log = || {
+            let password = secret::Secret::new("logged-by-mistake");
+            tracing::error!(target: "hyper", sent = password.reveal(), "it is {}", password.reveal());
+        };
+        for format in [LogFormat::Logfmt, LogFormat::Json] {
+            let lines = logged("info", format, log);
+            assert_eq!(lines.len(), 1, "{lines:?}");
+            assert!(lines[0].contains("it is <secret>"), "{lines:?}");
+            assert!(!lines[0].contains("logged-by-mistake"), "{lines:?}");
+        }
     }
 
     #[test]

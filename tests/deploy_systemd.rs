@@ -141,6 +141,7 @@ fn what_must_stay_soft_is_soft() {
     // A filter that kills would end the exporter where it only tries something.
     assert_eq!(values(&unit, "SystemCallErrorNumber"), ["EPERM"]);
     assert_eq!(values(&unit, "NoNewPrivileges"), ["yes"]);
+    assert_eq!(values(&unit, "LimitCORE"), ["0"], "passwords would be in a core");
 }
 
 #[test]

@@ -12,7 +12,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("config", &["secret"]),
     ("observe", &["config"]),
     ("clock", &["observe"]),
-    ("logging", &[]),
+    ("logging", &["secret"]),
     ("cli", &["config", "logging"]),
     ("format", &["config", "observe"]),
     ("poll", &["clock", "config", "format", "observe", "secret"]),

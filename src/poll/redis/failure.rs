@@ -1,5 +1,6 @@
 //! Why talking to a server failed: a reason from the closed list for a label, and a sentence for the log that says what
-//! to do. Must not carry what we sent: old servers and proxies quote our arguments, the password among them.
+//! to do. Must not carry what we sent: servers and proxies quote our arguments, the password among them, and not only in
+//! answer to the command that had it.
 
 use std::io;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use super::codec::Malformed;
 use crate::observe::label;
 use crate::observe::node::FailReason;
+use crate::secret;
 
 /// A replica whose link is down, with `replica-serve-stale-data no`.
 pub const MASTERDOWN: &[u8] = b"MASTERDOWN";
@@ -30,12 +32,12 @@ impl Failure {
 
     /// The server answered `command` by an error. Quotes the error.
     pub fn server(command: &str, error: &[u8]) -> Self {
-        Self::refused(command, error, &label::text(error))
+        Self::refused(command, error, &quoted(error))
     }
 
     /// As [`Failure::server`], for a command whose arguments are secret: quotes the first word of the error only.
     pub fn server_secret(command: &str, error: &[u8]) -> Self {
-        Self::refused(command, error, &label::text(first_word(error)))
+        Self::refused(command, error, &quoted(first_word(error)))
     }
 
     fn refused(command: &str, error: &[u8], quoted: &str) -> Self {
@@ -92,6 +94,11 @@ impl Failure {
             format!("{command} was not answered as documented; does a proxy stand between?"),
         )
     }
+}
+
+/// What a server says, as it may be kept: every error that is quoted comes by here.
+pub fn quoted(error: &[u8]) -> String {
+    label::text(&secret::blot(error))
 }
 
 /// Up to the first space.

@@ -14,6 +14,7 @@ use super::codec::{Item, Walk};
 use super::conn::Conn;
 use super::dial::dial;
 use super::failure::{Failure, first_word, is_full, is_noperm, is_unknown};
+use super::info;
 use crate::config::{Password, RedisAddr, Store, Topology};
 use crate::observe::node::FailReason;
 use crate::secret::Secret;
@@ -145,7 +146,8 @@ async fn say_hello(
     abilities.set("hello", Ability::Works);
     let text = |name: &str| {
         let found = entries.iter().find(|(k, _)| is_text(k, name)).map(|(_, v)| v);
-        found.and_then(|v| redis::from_redis_value_ref::<String>(v).ok()).unwrap_or_default()
+        let found = found.and_then(|v| redis::from_redis_value_ref::<String>(v).ok());
+        info::word(&found.unwrap_or_default())
     };
     let (server, version, mode) = (text("server"), text("version"), text("mode"));
     Ok(Some(Hello { server, version, mode, db: 0 }))

@@ -1,13 +1,19 @@
 //! The text of `INFO` to facts. Pure and tolerant: a field that is missing or not what it should be is `None`, because
 //! managed services hide some, and forks rename others.
 
+use std::borrow::Cow;
+
 use super::batch_size::Execs;
 use crate::observe::label;
 use crate::observe::node::{Flushes, NodeFacts, NodeRef, Role};
 use crate::observe::{ServerTime, Span};
+use crate::secret;
 
 /// Longest version, mode or policy that is kept; a server of ours writes a few characters.
 const MAX_WORD: usize = 64;
+/// Words by which something is decided, and beginnings of such.
+const KNOWN: [&str; 5] = ["redis", "valkey", "standalone", "sentinel", "cluster"];
+const POLICIES: [&str; 3] = ["noeviction", "allkeys-", "volatile-"];
 /// Replicas that are taken from a primary's list at most.
 const MAX_REPLICAS: usize = 64;
 
@@ -201,9 +207,12 @@ fn flag(value: &str) -> Option<bool> {
     }
 }
 
-/// A short printable word.
-fn word(value: &str) -> String {
-    label::text(value.as_bytes()).chars().take(MAX_WORD).collect()
+/// A short printable word. What it decides by is left as it is, whatever the password.
+pub(super) fn word(value: &str) -> String {
+    let is_known = KNOWN.contains(&value) || POLICIES.iter().any(|p| value.starts_with(p));
+    let said =
+        if is_known { Cow::Borrowed(value.as_bytes()) } else { secret::blot(value.as_bytes()) };
+    label::text(&said).chars().take(MAX_WORD).collect()
 }
 
 #[cfg(test)]

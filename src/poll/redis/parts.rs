@@ -82,11 +82,11 @@ impl PartReader {
         for (part, _) in chunk.iter().zip(&refused).filter(|(_, refused)| refused.is_none()) {
             pack_part(&mut request, part);
             if absolute {
-                pack::command(&mut request, &[b"PEXPIRETIME", part.key.as_slice()]);
+                pack::command(&mut request, &[b"PEXPIRETIME".as_slice(), &part.key]);
             } else {
                 // Right before, so that the sum of the two stands still on a busy server too.
                 pack::command(&mut request, &["TIME"]);
-                pack::command(&mut request, &[b"PTTL", part.key.as_slice()]);
+                pack::command(&mut request, &[b"PTTL".as_slice(), &part.key]);
             }
             replies += step;
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{Dir, OFlags, readlinkat};
+use rustix::io::Errno;
 
 use super::diag::Ends;
 use super::tables;
@@ -192,8 +193,13 @@ fn descriptors(dir: &ProcDir, left: &mut usize, mut tell: impl FnMut(u64, u32)) 
             continue;
         }
         *left -= 1;
-        let Ok(link) = readlinkat(&fds, entry.file_name(), Vec::with_capacity(64)) else {
-            continue;
+        let link = match readlinkat(&fds, entry.file_name(), Vec::with_capacity(64)) {
+            Ok(link) => link,
+            // Who may list descriptors may not therefore see what is behind them: with CAP_DAC_READ_SEARCH alone they
+            // would look like none that is a socket.
+            Err(e @ (Errno::ACCESS | Errno::PERM)) => return Err(e.into()),
+            // Closed meanwhile.
+            Err(_) => continue,
         };
         let inode = bracketed(OsStr::from_bytes(link.as_bytes()), b"socket:[");
         let number = entry.file_name().to_str().ok().and_then(|n| n.parse().ok());

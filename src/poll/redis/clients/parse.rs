@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::observe::client::Client;
 use crate::observe::label;
+use crate::secret;
 
 /// Longest value that is kept, in characters; names of clients may be as long as a request.
 const MAX_WORD: usize = 128;
@@ -56,7 +57,9 @@ fn number(value: &[u8]) -> Option<u64> {
 fn word(value: &[u8]) -> Arc<str> {
     match value {
         b"" | b"NULL" => Arc::default(),
-        value => label::text(value).chars().take(MAX_WORD).collect::<String>().into(),
+        value => {
+            label::text(&secret::blot(value)).chars().take(MAX_WORD).collect::<String>().into()
+        }
     }
 }
 

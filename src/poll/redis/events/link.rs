@@ -15,7 +15,7 @@ use super::super::ability::{Abilities, Ability, RETRY_REFUSED};
 use super::super::codec::{Item, Walk};
 use super::super::conn::Conn;
 use super::super::dial::Stream;
-use super::super::failure::{Failure, is_not_ready};
+use super::super::failure::{Failure, is_not_ready, quoted};
 use super::super::subscription::frames::{Frames, Part};
 use super::super::subscription::next_frame;
 use super::super::{handshake, pack};
@@ -24,8 +24,8 @@ use super::plan::Plan;
 use super::told::{Told, told};
 use crate::clock;
 use crate::config::{RedisAddr, Store};
+use crate::observe::Mono;
 use crate::observe::feed::Why;
-use crate::observe::{Mono, label};
 
 /// The channel.
 pub(super) const CHANNEL: &str = "dlock_exporter";
@@ -275,7 +275,7 @@ fn refused(command: &'static str, error: &[u8]) -> Shut {
     Shut::Off {
         why,
         command,
-        detail: format!("{command} was answered by `{}`", label::text(error)),
+        detail: format!("{command} was answered by `{}`", quoted(error)),
         again: RETRY_REFUSED,
     }
 }

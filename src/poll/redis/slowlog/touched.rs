@@ -11,6 +11,7 @@ use crate::observe::slowlog::{Entries, SlowCommand, Touch};
 use crate::observe::{KeyId, ServerTime, Token, label};
 use crate::poll::redis::handshake::CLIENT_NAME;
 use crate::poll::redis::keys::WatchedKey;
+use crate::secret;
 
 /// Keys of one entry that are told.
 const MOST_KEYS: usize = 32;
@@ -136,12 +137,13 @@ fn touched<'k>(
 }
 
 fn describe(entry: &Entry<'_>, keys: &[(&WatchedKey, Touch)]) -> SlowCommand {
-    let named = |bytes: &[u8]| (!bytes.is_empty()).then(|| Arc::from(label::text(bytes)));
+    let named =
+        |bytes: &[u8]| (!bytes.is_empty()).then(|| Arc::from(label::text(&secret::blot(bytes))));
     SlowCommand {
         id: entry.id,
         at_secs: entry.at_secs,
         took: Duration::from_micros(entry.micros),
-        command: label::text(&entry.command().to_ascii_uppercase()).into(),
+        command: label::text(&secret::blot(entry.command()).to_ascii_uppercase()).into(),
         client_addr: named(entry.addr).filter(|_| !NO_ADDRESS.contains(&entry.addr)),
         client_name: named(entry.name),
         is_cut: entry.is_cut(),

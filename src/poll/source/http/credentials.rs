@@ -9,6 +9,7 @@ use super::Trouble;
 use crate::observe::node::FailReason;
 use crate::poll::lane::Inside;
 use crate::poll::source::file::{self, FileFailed};
+use crate::secret;
 
 /// Where credentials are; at most one of the two is used, a bearer token first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,10 +24,12 @@ impl Credentials {
     /// The header's value, if there are credentials.
     pub async fn header(&self, inside: &Inside) -> Result<Option<HeaderValue>, Trouble> {
         let (path, text) = if let Some(path) = &self.bearer {
-            (path, [b"Bearer ", secret(path, inside).await?.as_slice()].concat())
+            (path, [b"Bearer ", read(path, inside).await?.as_slice()].concat())
         } else if let Some((user, path)) = &self.basic {
-            let pair = [user.as_bytes(), b":", secret(path, inside).await?.as_slice()].concat();
-            (path, format!("Basic {}", base64(&pair)).into_bytes())
+            let pair = [user.as_bytes(), b":", read(path, inside).await?.as_slice()].concat();
+            let coded = base64(&pair);
+            secret::sending(coded.as_bytes());
+            (path, format!("Basic {coded}").into_bytes())
         } else {
             return Ok(None);
         };
@@ -40,11 +43,12 @@ impl Credentials {
 }
 
 /// A file's text without its trailing line ends.
-async fn secret(path: &Path, inside: &Inside) -> Result<Vec<u8>, Trouble> {
+async fn read(path: &Path, inside: &Inside) -> Result<Vec<u8>, Trouble> {
     match file::content(path.to_owned(), file::MAX_SECRET, inside.clone()).await {
         Ok(mut bytes) => {
             let end = bytes.iter().rposition(|b| !matches!(b, b'\n' | b'\r')).map_or(0, |i| i + 1);
             bytes.truncate(end);
+            secret::sending(&bytes);
             Ok(bytes)
         }
         Err(FileFailed::Absent(detail) | FileFailed::Unreadable { detail, .. }) => {
