@@ -2,7 +2,6 @@
 //! nothing but itself.
 
 use std::io::{self, ErrorKind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,13 +9,14 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::impatient::Impatient;
+use super::room::Room;
 
-/// Connections at a time; more wait in the kernel's queue.
+/// Connections at a time. With more, the one that waits longest for a request gives way.
 const CONNECTIONS: usize = 512;
 
 /// Longest wait for a whole request header. It also ends idle connections, so that it is longer than the usual minute
@@ -40,10 +40,10 @@ pub async fn serve(
     shutdown: watch::Receiver<bool>,
     drain: Duration,
 ) -> usize {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Room::new(CONNECTIONS);
     let mut loops = JoinSet::new();
     for listener in listeners {
-        loops.spawn(accept(listener, router.clone(), shutdown.clone(), places.clone(), drain));
+        loops.spawn(accept(listener, router.clone(), shutdown.clone(), room.clone(), drain));
     }
     let mut cut = 0;
     while let Some(ended) = loops.join_next().await {
@@ -56,30 +56,37 @@ async fn accept(
     listener: TcpListener,
     router: Router,
     mut shutdown: watch::Receiver<bool>,
-    places: Arc<Semaphore>,
+    room: Room,
     drain: Duration,
 ) -> usize {
     let mut connections = JoinSet::new();
     let mut pause = Backoff::default();
     loop {
-        let next = async {
-            let place = places.clone().acquire_owned().await;
-            (listener.accept().await, place)
-        };
-        tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = stopped(&mut shutdown) => break,
-            Some(_) = connections.join_next() => {}
-            (accepted, place) = next => match (accepted, place) {
-                (Ok((stream, _)), Ok(place)) => {
-                    pause = Backoff::default();
-                    connections.spawn(connection(stream, router.clone(), shutdown.clone(), place));
-                }
-                (Err(error), _) => pause.after(&error).await,
-                // The semaphore is never closed.
-                (_, Err(_)) => break,
-            },
-        }
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                pause.after(&error).await;
+                continue;
+            }
+        };
+        pause = Backoff::default();
+        let place = tokio::select! {
+            () = stopped(&mut shutdown) => break,
+            place = room.place() => place,
+        };
+        let serving = connection(stream, place.around(router.clone()), shutdown.clone());
+        connections.spawn(async move {
+            tokio::select! {
+                () = serving => {}
+                () = place.is_needed() => {}
+            }
+        });
     }
     // New connections are refused from here on.
     drop(listener);
@@ -89,12 +96,7 @@ async fn accept(
     connections.len()
 }
 
-async fn connection(
-    stream: TcpStream,
-    router: Router,
-    mut shutdown: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
-) {
+async fn connection(stream: TcpStream, router: Router, mut shutdown: watch::Receiver<bool>) {
     // Without this the last piece of an answer can wait 40 ms for nothing; failing to set it costs no more than that.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Impatient::new(stream, WRITE_WAIT));
@@ -141,5 +143,27 @@ impl Backoff {
         }
         sleep(Duration::from_millis(10 << self.failures.min(7))).await;
         self.failures = self.failures.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::shared::{PAGES, SCRAPES};
+
+    #[test]
+    fn limits_are_those_of_the_readme() {
+        let readme = include_str!("../../README.md");
+        let (headers, writes) = (HEADER_WAIT.as_secs(), WRITE_WAIT.as_secs());
+        for row in [
+            format!("| connections | {CONNECTIONS} |"),
+            format!("| a request's line and headers | {BUFFER} bytes, {HEADERS} headers |"),
+            format!("| wait for a request, and for its last header | {headers} s |"),
+            format!("| wait for a client that takes nothing of its answer | {writes} s |"),
+            format!("| scrapes at a time | {SCRAPES} |"),
+            format!("| pages and API documents at a time | {PAGES} |"),
+        ] {
+            assert!(readme.contains(&row), "the README has no row that begins with: {row}");
+        }
     }
 }
