@@ -33,6 +33,7 @@ mod evicted;
 mod evidence;
 mod failover;
 mod false_alarms;
+mod faults;
 mod fencing;
 mod field_cases;
 mod finds_nothing;
