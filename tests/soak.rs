@@ -171,3 +171,18 @@ fn nothing_grows_however_long_it_runs() {
     eprintln!("{told}");
     assert!(exporter.stop().success());
 }
+
+#[test]
+fn a_leak_shows_in_the_slope_and_noise_does_not() {
+    let seen = |leak: f64| -> Vec<Seen> {
+        let of = |n: u32| {
+            let at = f64::from(n) * 2.0;
+            let noise = f64::from(n % 7) * 2e5;
+            Seen { at, memory: 35e6 + noise + leak * at, files: 24.0, threads: 9.0, series: 900.0 }
+        };
+        (0..45).map(of).collect()
+    };
+    assert!(growth(&seen(0.0), |s| s.memory) < NOISE / 4.0);
+    // What is left of each lock shows from 22 kB on in two minutes, and from 0.7 kB on in an hour.
+    assert!(growth(&seen(60e3), |s| s.memory) > NOISE);
+}
