@@ -206,7 +206,7 @@ fn many_clients_good_and_bad_are_bounded_and_leave_nothing() {
     assert!(seen.failed().is_empty(), "{:?}", seen.failed());
     let p95 = seen.quantile(0.95);
     assert!(
-        p95 < Duration::from_millis(50) + idle_machine * 2,
+        p95 < Duration::from_millis(50) + idle_machine * 5,
         "{p95:?}, the machine {idle_machine:?}"
     );
     let scrapes: usize = done.iter().map(|(n, ..)| n).sum();
