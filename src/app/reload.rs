@@ -1,8 +1,12 @@
-//! Reads the config anew and puts it in force, or keeps the old one and says why.
+//! Reads the config anew and puts it in force, or keeps the old one and says why. The file is read by a thread that may hang
+//! with its file system: nobody else does, and it is not read a second time before that thread is back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 
 use super::conductor::Errand;
 use super::snapshots::Word;
@@ -11,6 +15,11 @@ use crate::config::{self, Config, Group, Input, Mistakes, Store};
 use crate::derive::Rules;
 use crate::expose::SelfFacts;
 use crate::http::Door;
+
+/// How long the file may take to be read.
+const READ: Duration = Duration::from_secs(5);
+
+type Read = Result<Config, Mistakes>;
 
 /// What a reload needs.
 pub struct Reloader {
@@ -21,6 +30,8 @@ pub struct Reloader {
     refused: Option<String>,
     words: mpsc::Sender<Word>,
     errands: mpsc::Sender<Errand>,
+    /// A read that was not waited for. What it brings is not used: it is older than the next wish.
+    late: Option<JoinHandle<Read>>,
 }
 
 impl Reloader {
@@ -32,23 +43,13 @@ impl Reloader {
         words: mpsc::Sender<Word>,
         errands: mpsc::Sender<Errand>,
     ) -> Self {
-        Self { input, door, own, refused: None, words, errands }
+        Self { input, door, own, refused: None, words, errands, late: None }
     }
 
     /// Reads the config and the web configuration and puts them in force; of each the old one stays on any mistake.
     pub async fn reload(&mut self) -> Result<(), String> {
         let at_the_door = self.door.reload().await;
-        let own = match config::load(&(self.input)()) {
-            Ok(config) => {
-                self.put_in_force(config).await;
-                tracing::info!("configuration reloaded");
-                Ok(())
-            }
-            Err(mistakes) => {
-                self.refuse(&mistakes);
-                Err(mistakes.to_string())
-            }
-        };
+        let own = self.reload_own().await;
         self.tell(at_the_door.clone().err()).await;
         match (own, at_the_door) {
             (Err(own), Err(door)) => Err(format!("{own}\n{door}")),
@@ -56,11 +57,52 @@ impl Reloader {
         }
     }
 
-    fn refuse(&mut self, mistakes: &Mistakes) {
-        for m in mistakes.iter() {
-            tracing::error!(mistake = %m, "configuration not reloaded, the old one stays in force");
+    /// The same for the config proper.
+    async fn reload_own(&mut self) -> Result<(), String> {
+        let input = (self.input)();
+        let file = input.file.as_ref().map_or_else(String::new, |f| format!("{}: ", f.display()));
+        match self.read(input).await {
+            Some(Ok(config)) => {
+                self.put_in_force(config).await;
+                tracing::info!("configuration reloaded");
+                Ok(())
+            }
+            Some(Err(mistakes)) => {
+                let each = mistakes.iter().map(ToString::to_string).collect::<Vec<_>>();
+                Err(self.refuse(mistakes.to_string(), &each))
+            }
+            None => {
+                let seconds = READ.as_secs();
+                let text = format!(
+                    "{file}not read within {seconds} s: is its file system hung? reload again once it answers"
+                );
+                Err(self.refuse(text.clone(), &[text]))
+            }
         }
-        self.refused = Some(mistakes.to_string());
+    }
+
+    /// `None` if the file, or an earlier read of it, takes too long.
+    async fn read(&mut self, input: Input) -> Option<Read> {
+        if let Some(late) = &mut self.late {
+            timeout(READ, late).await.ok()?.ok();
+            self.late = None;
+        }
+        let mut reading = spawn_blocking(move || config::load(&input));
+        match timeout(READ, &mut reading).await {
+            Ok(read) => Some(read.unwrap_or_else(|_| Err(Mistakes::fault()))),
+            Err(_) => {
+                self.late = Some(reading);
+                None
+            }
+        }
+    }
+
+    fn refuse(&mut self, text: String, mistakes: &[String]) -> String {
+        for mistake in mistakes {
+            tracing::error!(%mistake, "configuration not reloaded, the old one stays in force");
+        }
+        self.refused = Some(text.clone());
+        text
     }
 
     /// Shows why a configuration as it is now is not in force: the one proper, and the web configuration by what the

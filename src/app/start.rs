@@ -21,6 +21,7 @@ use crate::config::{self, Config, Input, Mistakes};
 use crate::evidence::{Incidents, Recorder};
 use crate::expose::SelfFacts;
 use crate::http::{self, AppState, Door, ReloadRequest, ShowRequest, TelemetryPath};
+use crate::poll;
 
 /// Facts that may wait for the state; a poller that finds no place waits, and its poll is late.
 const FACTS: usize = 4096;
@@ -32,6 +33,9 @@ const NICE: i32 = 5;
 const DRAIN: Duration = Duration::from_secs(5);
 /// How much longer documents of evidence may take to be written. A disk that hangs must not keep the exporter from ending.
 const WRITTEN: Duration = Duration::from_millis(500);
+/// Threads for what may hang and cannot be told to stop: files, names, and as many again for everything else, so that it
+/// never waits for those.
+const BLOCKING: usize = 2 * (poll::source::file::HUNG + poll::names::LOOKUPS);
 /// How long pollers may take to stop.
 const STOP: Duration = Duration::from_secs(2);
 
@@ -159,7 +163,7 @@ fn spawn(
     work: impl FnOnce(Runtime) + Send + 'static,
 ) -> Result<thread::JoinHandle<()>, Failure> {
     let runtime = Builder::new_current_thread()
-        .max_blocking_threads(64)
+        .max_blocking_threads(BLOCKING)
         .enable_all()
         .build()
         .map_err(system("a runtime"))?;

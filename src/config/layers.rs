@@ -1,11 +1,15 @@
 //! Lays the environment over the file (or over what the flags say), through the `config` crate. Reports what cannot be
 //! read or found; judges no values.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use config::builder::DefaultState;
-use config::{ConfigBuilder, ConfigError, File, FileFormat, Value, ValueKind};
+use config::{ConfigBuilder, ConfigError, FileFormat, Value, ValueKind};
+use rustix::fs::OFlags;
 
 use super::input::Input;
 use super::mistake::Report;
@@ -16,6 +20,10 @@ use super::{overrides, unknown};
 const MAX_BYTES: u64 = 1 << 20;
 /// Most list and key indicators in a row on one line; the parser recurses on each.
 const MAX_NESTING: usize = 32;
+
+/// How often, and how long each time, a FIFO is waited for.
+const WAITS: u32 = 150;
+const WAIT: Duration = Duration::from_millis(20);
 
 type Builder = ConfigBuilder<DefaultState>;
 
@@ -60,13 +68,11 @@ fn read(path: &Path, report: &Report) -> Option<String> {
         report.add(None, "", reason, Some(fix.to_owned()));
         None
     };
-    let mut bytes = Vec::new();
-    let opened = std::fs::File::open(path);
-    match opened.and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)) {
-        Ok(_) if bytes.len() as u64 > MAX_BYTES => {
+    match bytes_of(path) {
+        Ok(bytes) if bytes.len() as u64 > MAX_BYTES => {
             fail("larger than 1 MiB".into(), "is this the configuration file?")
         }
-        Ok(_) => match String::from_utf8(bytes) {
+        Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Some(text),
             Err(_) => fail("not UTF-8 text".into(), "save it as UTF-8"),
         },
@@ -74,6 +80,25 @@ fn read(path: &Path, report: &Report) -> Option<String> {
             fail(format!("cannot be read: {error}"), "check --config.file and its permissions")
         }
     }
+}
+
+/// What is in the file, and no more than one byte beyond what is read. A FIFO (`--config.file <(...)`) is waited for, but
+/// not for ever: nobody may write to it.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let no_wait = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = File::options().read(true).custom_flags(no_wait).open(path)?;
+    let is_fifo = file.metadata()?.file_type().is_fifo();
+    let mut file = file.take(MAX_BYTES + 1);
+    let mut bytes = Vec::new();
+    for _ in 0..WAITS {
+        match file.read_to_end(&mut bytes) {
+            Ok(_) if bytes.is_empty() && is_fifo => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            done => return done.map(|_| bytes),
+        }
+        std::thread::sleep(WAIT);
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "nobody writes to this FIFO"))
 }
 
 fn from_text(text: &str, report: &Report) -> Option<Builder> {
@@ -87,7 +112,7 @@ fn from_text(text: &str, report: &Report) -> Option<Builder> {
     if text.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with('#') || l == "---") {
         return Some(Builder::default());
     }
-    Some(Builder::default().add_source(File::from_str(text, FileFormat::Yaml)))
+    Some(Builder::default().add_source(config::File::from_str(text, FileFormat::Yaml)))
 }
 
 fn nests_deeply(line: &str) -> bool {

@@ -42,7 +42,7 @@ impl Mistakes {
     }
 
     /// A fault of this program rather than of the configuration.
-    pub(super) fn fault() -> Self {
+    pub(crate) fn fault() -> Self {
         Self(vec![Mistake {
             origin: "dlock_exporter".into(),
             key: String::new(),

@@ -227,3 +227,18 @@ fn flags_that_do_not_go_together_are_told() {
     );
     assert!(!said.contains("hunter2"));
 }
+
+#[test]
+fn a_fifo_is_read_and_not_waited_for_without_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("dlock.yml");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let text = "stores: { main: { url: 'redis://127.0.0.1:1', locks: [{ match: 'lock:*' }] } }";
+    let path = fifo.clone();
+    let writer = std::thread::spawn(move || std::fs::write(path, text).unwrap());
+    let config = load_file(&fifo).unwrap();
+    writer.join().unwrap();
+    assert!(config.stores.contains_key("main"));
+    let mistakes = load_file(&fifo).unwrap_err().to_string();
+    assert!(mistakes.contains("nobody writes") && mistakes.contains("dlock.yml"), "{mistakes}");
+}

@@ -131,6 +131,11 @@ impl Processes {
         if any { self.first_seen } else { None }
     }
 
+    /// When the processes that live now were first seen as they are.
+    pub fn live_since(&self) -> Option<Mono> {
+        self.live().next().and(self.first_seen)
+    }
+
     /// Why nothing can be told.
     pub fn unknown(&self) -> Option<ProcessUnknown> {
         match &self.last {

@@ -29,19 +29,19 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// Longest wait for a whole request header. It also ends idle connections, so that it is longer than the usual minute
 /// between two scrapes.
-const HEADER_WAIT: Duration = Duration::from_secs(90);
+pub(super) const HEADER_WAIT: Duration = Duration::from_secs(90);
 
 /// Longest time a client may take nothing of an answer.
-const WRITE_WAIT: Duration = Duration::from_secs(30);
+pub(super) const WRITE_WAIT: Duration = Duration::from_secs(30);
 
 /// How often an HTTP/2 connection is looked at for that.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Most bytes of a request line with its headers, and most of an answer that wait in a connection.
-const BUFFER: usize = 64 * 1024;
+pub(super) const BUFFER: usize = 64 * 1024;
 
 /// Most headers of a request.
-const HEADERS: usize = 64;
+pub(super) const HEADERS: usize = 64;
 
 /// Requests of one HTTP/2 connection at a time.
 const STREAMS: u32 = 8;

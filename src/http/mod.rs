@@ -24,6 +24,7 @@ pub mod listen;
 mod metrics;
 mod page;
 mod part;
+mod room;
 mod router;
 mod serve;
 mod shared;

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{connection, stopped};
 use super::door::Door;
+use super::room::Room;
 
-/// Connections at a time; more wait in the kernel's queue.
+/// Connections at a time. With more, the one that waits longest for a request gives way.
 const CONNECTIONS: usize = 512;
 
 /// Serves until `shutdown` becomes true or its sender is gone, then lets answers under way finish for up to `drain`.
@@ -26,11 +27,11 @@ pub async fn serve(
     shutdown: watch::Receiver<bool>,
     drain: Duration,
 ) -> usize {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Room::new(CONNECTIONS);
     let mut loops = JoinSet::new();
     for listener in listeners {
         let way = (router.clone(), door.clone());
-        loops.spawn(accept(listener, way, shutdown.clone(), places.clone(), drain));
+        loops.spawn(accept(listener, way, shutdown.clone(), room.clone(), drain));
     }
     let mut cut = 0;
     while let Some(ended) = loops.join_next().await {
@@ -43,35 +44,38 @@ async fn accept(
     listener: TcpListener,
     (router, door): (Router, Arc<Door>),
     mut shutdown: watch::Receiver<bool>,
-    places: Arc<Semaphore>,
+    room: Room,
     drain: Duration,
 ) -> usize {
     let mut connections = JoinSet::new();
     let mut pause = Backoff::default();
     loop {
-        let next = async {
-            let place = places.clone().acquire_owned().await;
-            (listener.accept().await, place)
-        };
-        tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = stopped(&mut shutdown) => break,
-            Some(_) = connections.join_next() => {}
-            (accepted, place) = next => match (accepted, place) {
-                (Ok((stream, _)), Ok(place)) => {
-                    pause = Backoff::default();
-                    let serving =
-                        connection(stream, door.clone(), router.clone(), shutdown.clone());
-                    connections.spawn(async move {
-                        let _place = place;
-                        serving.await;
-                    });
-                }
-                (Err(error), _) => pause.after(&error).await,
-                // The semaphore is never closed.
-                (_, Err(_)) => break,
-            },
-        }
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                pause.after(&error).await;
+                continue;
+            }
+        };
+        pause = Backoff::default();
+        let place = tokio::select! {
+            () = stopped(&mut shutdown) => break,
+            place = room.place() => place,
+        };
+        let serving =
+            connection(stream, door.clone(), place.around(router.clone()), shutdown.clone());
+        connections.spawn(async move {
+            tokio::select! {
+                () = serving => {}
+                () = place.is_needed() => {}
+            }
+        });
     }
     // New connections are refused from here on.
     drop(listener);
@@ -99,5 +103,28 @@ impl Backoff {
         }
         sleep(Duration::from_millis(10 << self.failures.min(7))).await;
         self.failures = self.failures.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::connection::{BUFFER, HEADER_WAIT, HEADERS, WRITE_WAIT};
+    use crate::http::shared::{PAGES, SCRAPES};
+
+    #[test]
+    fn limits_are_those_of_the_readme() {
+        let readme = include_str!("../../README.md");
+        let (headers, writes) = (HEADER_WAIT.as_secs(), WRITE_WAIT.as_secs());
+        for row in [
+            format!("| connections | {CONNECTIONS} |"),
+            format!("| a request's line and headers | {BUFFER} bytes, {HEADERS} headers |"),
+            format!("| wait for a request, and for its last header | {headers} s |"),
+            format!("| wait for a client that takes nothing of its answer | {writes} s |"),
+            format!("| scrapes at a time | {SCRAPES} |"),
+            format!("| pages and API documents at a time | {PAGES} |"),
+        ] {
+            assert!(readme.contains(&row), "the README has no row that begins with: {row}");
+        }
     }
 }

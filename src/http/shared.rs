@@ -28,10 +28,10 @@ pub type ShowRequest = (Show, oneshot::Sender<Arc<Rendered>>);
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 /// Scrapes at a time. All of one snapshot share what is sent, so that more than a few cost little.
-const SCRAPES: usize = 100;
+pub(super) const SCRAPES: usize = 100;
 
 /// Pages and API documents at a time; each can take much more work than a scrape.
-const PAGES: usize = 10;
+pub(super) const PAGES: usize = 10;
 
 /// Files read at a time: a disk that hangs holds these up and nothing else.
 const FILES: usize = 4;

@@ -11,6 +11,7 @@ pub mod jvm;
 pub mod lane;
 pub mod lists;
 pub mod mounts;
+pub mod names;
 mod netlink;
 pub mod part;
 pub mod process;

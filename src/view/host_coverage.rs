@@ -3,6 +3,7 @@
 use super::BlindReason;
 use super::host::beyond_cap;
 use crate::config::WorkerGroup;
+use crate::derive::fresh::is_fresh;
 use crate::derive::host::StallRules;
 use crate::derive::worker::Worker;
 use crate::observe::Mono;
@@ -36,6 +37,16 @@ fn reason(why: HostUnknown) -> Option<BlindReason> {
     }
 }
 
+/// Whether a worker is seen to run, and has been for long enough to be looked at, while nothing else is read of it.
+fn hangs(worker: &Worker, now: Mono, rules: StallRules) -> bool {
+    let is_recent = |at: Option<Mono>| is_fresh(at, now, rules.poll);
+    worker.host.is_overdue(now, rules.poll)
+        && worker.processes.values().any(|p| {
+            let since = p.live_since();
+            since.is_some() && !is_recent(since) && is_recent(p.last_span().map(|s| s.done))
+        })
+}
+
 /// Adds what cannot be read of a worker's processes.
 pub(super) fn worker(
     worker: &Worker,
@@ -49,18 +60,20 @@ pub(super) fn worker(
     }
     let host = &worker.host;
     let failures = host.failures(now, rules.poll);
+    let has_jvm = host.jvms().last_read().is_some();
+    let hangs = hangs(worker, now, rules).then_some(BlindReason::Unreachable);
     let is_capped = beyond_cap(host, now, rules) > 0;
     let threads = host.refusal(now, rules).and_then(reason);
-    let threads = threads.or(is_capped.then_some(BlindReason::Unsupported));
+    let threads = threads.or(is_capped.then_some(BlindReason::Unsupported)).or(hangs);
     // Thread by thread from /proc, because the kernel does not tell sums to everybody.
     let by_procfs = host.samples(now, rules).any(|s| s.way == SampleWay::Procfs);
     let is_rare = host.interval(now, rules).is_some_and(|i| i > rules.stall_poll.mul_f64(1.5));
     let rare = if by_procfs { BlindReason::Permission } else { BlindReason::Unsupported };
     for (aspect, why) in [
         ("threads", threads),
-        ("cgroup", failures.cgroup.and_then(reason)),
+        ("cgroup", failures.cgroup.and_then(reason).or(hangs)),
         ("pressure", failures.pressure.and_then(reason)),
-        ("jvm", failures.jvm.and_then(reason)),
+        ("jvm", failures.jvm.and_then(reason).or(hangs.filter(|_| has_jvm))),
         ("stall_resolution", is_rare.then_some(rare)),
     ] {
         lost.extend(why.map(|why| (aspect, why.as_str())));

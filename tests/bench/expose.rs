@@ -24,7 +24,7 @@ use arc_swap::ArcSwap;
 use dlock_exporter::clock;
 use dlock_exporter::evidence::Incidents;
 use dlock_exporter::expose::{Rendered, SelfFacts, render};
-use dlock_exporter::http::{AppState, TelemetryPath, bind, router, serve};
+use dlock_exporter::http::{AppState, Door, TelemetryPath, bind, router, serve};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Their core series are 100,000.
@@ -128,7 +128,7 @@ async fn exporter(rendered: Arc<Rendered>) -> SocketAddr {
     };
     let (stop, stopping) = tokio::sync::watch::channel(false);
     std::mem::forget(stop);
-    tokio::spawn(serve(listeners, router(state), stopping, Duration::ZERO));
+    tokio::spawn(serve(listeners, router(state), Door::open(), stopping, Duration::ZERO));
     address
 }
 

@@ -51,6 +51,11 @@ impl Endpoint {
         Self { address, reply, stop, thread: Some(thread) }
     }
 
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Its URL.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)

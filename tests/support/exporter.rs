@@ -28,6 +28,7 @@ pub struct ExporterSetup {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     wrapper: Vec<String>,
+    is_own_user: bool,
     host: Option<Ipv4Addr>,
 }
 
@@ -48,6 +49,12 @@ impl ExporterSetup {
     pub fn wrapped(mut self, words: &[&str]) -> Self {
         self.wrapper = words.iter().map(|w| (*w).to_owned()).collect();
         self
+    }
+
+    /// The same by a program that runs it as who we are: nothing has to be copied.
+    pub fn beneath(mut self, words: &[&str]) -> Self {
+        self.is_own_user = true;
+        self.wrapped(words)
     }
 
     /// Starts it at a place of its own on the network; it listens where only this machine reaches it.
@@ -75,6 +82,11 @@ impl ExporterSetup {
         let address = SocketAddr::from((self.host.unwrap_or(Ipv4Addr::LOCALHOST), free_port()));
         let mut command = match self.wrapper.split_first() {
             None => Command::new(env!("CARGO_BIN_EXE_dlock_exporter")),
+            Some((program, words)) if self.is_own_user => {
+                let mut command = Command::new(program);
+                command.args(words).arg(env!("CARGO_BIN_EXE_dlock_exporter"));
+                command
+            }
             Some((program, words)) => {
                 let copy = dir.path().join("dlock_exporter");
                 copy_program(env!("CARGO_BIN_EXE_dlock_exporter"), &copy);

@@ -112,6 +112,11 @@ impl Latencies {
 
     /// Starts to ask for a path every 20 ms. `/-/healthy` costs nothing, so that what it takes is the machine's.
     pub fn measure_path(address: SocketAddr, path: &'static str) -> Stopwatch {
+        Self::measure_each(address, path, Duration::from_millis(20))
+    }
+
+    /// The same with so long between two.
+    pub fn measure_each(address: SocketAddr, path: &'static str, pause: Duration) -> Stopwatch {
         let step = move |seen: &mut Latencies| {
             let begun = clock::mono();
             match request(address, "GET", path, Duration::from_secs(5)) {
@@ -121,7 +126,6 @@ impl Latencies {
             }
             true
         };
-        let pause = Duration::from_millis(20);
         Stopwatch { repeating: Repeating::start(pause, Latencies::default(), step) }
     }
 

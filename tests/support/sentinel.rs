@@ -16,9 +16,10 @@ const OWN: &str = "sentinels-only";
 
 /// A running sentinel, or one that was killed.
 pub struct Sentinel {
+    flavor: Flavor,
     port: u16,
-    _dir: TempDir,
-    group: Group,
+    dir: TempDir,
+    group: Option<Group>,
 }
 
 impl Sentinel {
@@ -53,14 +54,23 @@ impl Sentinel {
         );
         let file = dir.path().join("sentinel.conf");
         std::fs::write(&file, text).expect("the configuration can be written");
-        let mut command = Command::new(flavor.program());
-        command.arg(&file).arg("--sentinel");
-        let mut group = Group::start("redis-sentinel", &mut command, &dir.path().join("log"));
+        let mut sentinel = Self { flavor, port, dir, group: None };
+        sentinel.restart();
+        sentinel
+    }
+
+    /// Starts it (again), as it left itself, and waits until it answers.
+    pub fn restart(&mut self) {
+        self.kill();
+        let dir = self.dir.path();
+        let mut command = Command::new(self.flavor.program());
+        command.arg(dir.join("sentinel.conf")).arg("--sentinel");
+        let mut group = Group::start("redis-sentinel", &mut command, &dir.join("log"));
         wait_until("the sentinel answers", Duration::from_secs(10), || {
             assert!(group.ended().is_none(), "the sentinel ended: {}", group.log_tail());
-            try_cmd(port, &["PING"]).ok()
+            try_cmd(self.port, &["PING"]).ok()
         });
-        Self { port, _dir: dir, group }
+        self.group = Some(group);
     }
 
     /// Its address.
@@ -89,7 +99,19 @@ impl Sentinel {
 
     /// SIGKILL.
     pub fn kill(&mut self) {
-        self.group.kill();
+        if let Some(mut group) = self.group.take() {
+            group.kill();
+        }
+    }
+
+    /// SIGSTOP.
+    pub fn pause(&self) {
+        self.group.as_ref().expect("it was not killed").pause();
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) {
+        self.group.as_ref().expect("it was not killed").resume();
     }
 }
 

@@ -50,6 +50,13 @@ pub fn take_share() {
     });
 }
 
+/// For a thread of a test that has its share already, and for what takes next to nothing: it needs none of its own.
+pub fn beside() {
+    OWN.with_borrow_mut(|own| {
+        own.get_or_insert(Shares(0));
+    });
+}
+
 /// Held by what takes the whole machine, two hundred processes that are starved on purpose, and by what must not be starved
 /// by them: a machine inside the machine, and whole pipelines that have to be in time. One ordinary test may go on beside it.
 pub fn whole_machine() -> Shares {

@@ -56,41 +56,61 @@ impl Steady {
 
     /// The same by address.
     pub fn watch_at(address: SocketAddr) -> Self {
+        Self::watch_each(address, Duration::from_millis(30), |_| None)
+    }
+
+    /// The same with so long between two looks, at what else may be wrong with a scrape too.
+    pub fn watch_each(
+        address: SocketAddr,
+        pause: Duration,
+        wrong: impl Fn(&Metrics) -> Option<String> + Send + 'static,
+    ) -> Self {
         let step = move |seen: &mut Scrapes| {
             let begun = clock::mono();
             match request(address, "GET", "/metrics", Duration::from_secs(5)) {
                 Ok(answer) if answer.status == 200 => {
                     seen.took.note(clock::mono().since(begun));
-                    seen.compare(&answer.body);
+                    let metrics = seen.compare(&answer.body);
+                    if let Some(wrong) = metrics.and_then(|m| wrong(&m)) {
+                        seen.tell(wrong);
+                    }
                 }
                 Ok(answer) => seen.tell(format!("status {}: {}", answer.status, answer.body)),
                 Err(error) => seen.tell(format!("no answer: {error}")),
             }
             true
         };
-        let pause = Duration::from_millis(30);
         Self {
             scrapes: Repeating::start(pause, Scrapes::default(), step),
-            machine: Latencies::measure_path(address, "/-/healthy"),
+            machine: Latencies::measure_each(address, "/-/healthy", pause),
         }
     }
 
     /// Ends it; panics if anything was wrong. Gives the number of scrapes.
     pub fn finish(self) -> usize {
+        self.outcome().unwrap_or_else(|wrong| panic!("{wrong}"))
+    }
+
+    /// Ends it; says what was wrong, or how many scrapes there were.
+    pub fn outcome(self) -> Result<usize, String> {
         let (seen, machine) = (self.scrapes.finish(), self.machine.finish());
-        assert!(seen.wrong.is_empty(), "{:#?}", seen.wrong);
-        assert!(seen.took.count() > 0, "nothing was scraped, so nothing was proven");
-        assert!(!seen.counters.is_empty(), "no counter was seen");
+        if !seen.wrong.is_empty() {
+            return Err(format!("{:#?}", seen.wrong));
+        }
+        if seen.took.count() == 0 || seen.counters.is_empty() {
+            return Err("nothing was scraped, or no counter, so nothing was proven".into());
+        }
         // What an answer without any work takes is the machine's; one with some waits more than once for a processor.
         for (share, limit) in [(0.95, AT_ONCE), (1.0, LONGEST)] {
             let (took, idle) = (seen.took.quantile(share), machine.quantile(share));
             let count = seen.took.count();
-            assert!(
-                took <= limit + idle * 2,
-                "{share} of {count} scrapes took {took:?} at most; {limit:?} and twice the machine's own {idle:?} are allowed"
-            );
+            if took > limit + idle * 2 {
+                return Err(format!(
+                    "{share} of {count} scrapes took {took:?} at most; {limit:?} and twice the machine's own {idle:?} are allowed"
+                ));
+            }
         }
-        seen.took.count()
+        Ok(seen.took.count())
     }
 }
 
@@ -102,14 +122,17 @@ impl Scrapes {
     }
 
     /// Takes an exposition, and notes which counters are lower than they were.
-    pub(super) fn compare(&mut self, text: &str) {
+    pub(super) fn compare(&mut self, text: &str) -> Option<Metrics> {
         let counters: HashSet<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
             .collect();
         let metrics = match Metrics::parse(text) {
             Ok(metrics) => metrics,
-            Err(error) => return self.tell(error),
+            Err(error) => {
+                self.tell(error);
+                return None;
+            }
         };
         for sample in metrics.samples().iter().filter(|s| counters.contains(s.name.as_str())) {
             let mut series = sample.name.clone();
@@ -127,6 +150,7 @@ impl Scrapes {
                 self.tell(format!("{series} fell from {before} to {}", sample.value));
             }
         }
+        Some(metrics)
     }
 
     /// What was wrong so far.

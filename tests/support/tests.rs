@@ -183,7 +183,9 @@ fn a_counter_that_falls_is_seen_and_so_is_one_that_comes_back_lower() {
     };
     let wrong = |values: &[&str]| {
         let mut scrapes = super::steady::Scrapes::default();
-        values.iter().for_each(|a| scrapes.compare(&text(a)));
+        values.iter().for_each(|a| {
+            scrapes.compare(&text(a));
+        });
         scrapes.wrong().to_vec()
     };
     let (one, two) = ("a_total{x=\"1\"} 1\n", "a_total{x=\"1\"} 2\n");

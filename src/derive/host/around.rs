@@ -143,6 +143,14 @@ impl Host {
             jvm: worst(|p| p.jvm_read, |p| p.jvm_failure),
         }
     }
+
+    /// Whether looks at its processes came, and come no more: what hangs for one of a host's processes holds up all.
+    pub fn is_overdue(&self, now: Mono, poll: Duration) -> bool {
+        let all = self.processes.values();
+        let interval = all.clone().filter_map(|p| p.track.as_ref()?.interval()).max();
+        let last = all.map(Followed::last).max();
+        last.is_some() && !is_fresh(last, now, poll.max(interval.unwrap_or_default()))
+    }
 }
 
 fn is_news(said: &mut String, detail: &str) -> bool {

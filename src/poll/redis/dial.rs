@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 use super::failure::Failure;
 use crate::config::{RedisAddr, TlsFiles};
 use crate::observe::node::FailReason;
-use crate::poll::tls;
+use crate::poll::{names, tls};
 
 /// A stream of any kind.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
@@ -61,13 +61,13 @@ pub async fn dial(
 }
 
 async fn tcp(host: &str, port: u16) -> Result<TcpStream, Failure> {
-    let found = lookup_host((host, port)).await.map_err(|e| {
+    let found = names::resolve(host).await.map_err(|e| {
         let detail = format!("the name {host} does not resolve: {e} (check the store's url)");
         Failure::new(FailReason::Dns, detail)
     })?;
     let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for addr in found {
-        match TcpStream::connect(addr).await {
+    for ip in found {
+        match TcpStream::connect((ip, port)).await {
             Ok(stream) => {
                 stream.set_nodelay(true).map_err(|e| Failure::io("setting TCP_NODELAY", &e))?;
                 return Ok(stream);

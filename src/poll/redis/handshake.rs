@@ -17,6 +17,7 @@ use super::failure::{Failure, first_word, is_full, is_noperm, is_unknown};
 use super::info;
 use crate::config::{Password, RedisAddr, Store, Topology};
 use crate::observe::node::FailReason;
+use crate::poll::names;
 use crate::secret::Secret;
 
 /// The name that `CLIENT LIST` shows for us.
@@ -66,7 +67,16 @@ pub async fn connect(
             let what = "connecting (does the server speak TLS on this port?)";
             Err(Failure::timeout(what, limit, "connect_timeout"))
         }
-        Err(_) => Err(Failure::timeout("connecting", limit, "connect_timeout")),
+        Err(_) => Err(match addr {
+            RedisAddr::Tcp { host, .. } if names::is_asked_for(host) => {
+                let shown = humantime::format_duration(limit);
+                let detail = format!(
+                    "the name {host} was not resolved in {shown} (does the name server answer?)"
+                );
+                Failure::new(FailReason::Dns, detail)
+            }
+            _ => Failure::timeout("connecting", limit, "connect_timeout"),
+        }),
     }
 }
 

@@ -23,8 +23,9 @@ pub const DEADLINE: Duration = Duration::from_secs(1);
 pub const MAX_BYTES: u64 = 512;
 /// Longest password or token.
 pub const MAX_SECRET: u64 = 16 << 10;
-/// Threads that may hang in file systems; half of what tokio gives.
-static THREADS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(256)));
+/// Threads that may hang in file systems.
+pub const HUNG: usize = 64;
+static THREADS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(HUNG)));
 
 /// A file that gave nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -115,9 +115,7 @@ impl Http {
     /// Asks once. A body above `most` bytes is an error.
     pub async fn get(&self, path: &str, most: usize) -> Result<Answer, Trouble> {
         let request = self.request(path).await?;
-        // A lane of its own for each: several scenarios may ask at a time.
-        let lookup = Lane::default();
-        let tcp = connect(&self.host, self.port, &lookup).await.map_err(|e| self.far(e))?;
+        let tcp = connect(&self.host, self.port).await.map_err(|e| self.far(e))?;
         let ask = async {
             if !self.is_secure {
                 return self.ask(tcp, request, most).await;

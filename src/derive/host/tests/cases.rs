@@ -321,3 +321,13 @@ fn followed_processes_are_bounded() {
     }
     assert!(host.processes.len() <= 512);
 }
+
+#[test]
+fn looks_that_come_no_more_are_overdue() {
+    let mut host = Host::default();
+    assert!(!host.is_overdue(at(0), RULES.poll), "none was expected");
+    sample(&mut host, 1, 0, Ok(counters(10, 0, 2)));
+    let polls = |n: u32| Mono(at(1).0 + (RULES.poll * n).as_nanos() as u64);
+    assert!(!host.is_overdue(polls(3), RULES.poll));
+    assert!(host.is_overdue(polls(4), RULES.poll));
+}

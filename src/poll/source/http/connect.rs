@@ -2,38 +2,29 @@
 //! the worker's own answer.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, LazyLock};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::Trouble;
 use crate::clock;
 use crate::observe::node::FailReason;
-use crate::poll::lane::{Entry, Lane};
+use crate::poll::names;
 
 /// For the name, and again for the connection.
 const LIMIT: Duration = Duration::from_secs(1);
-/// Addresses of one name that are tried.
-const MAX_ADDRS: usize = 8;
-/// A resolver without a server holds its thread for half a minute.
-static LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(64)));
 
 /// Connects to the first address that accepts.
-pub async fn connect(host: &str, port: u16, lookup: &Lane) -> Result<TcpStream, Trouble> {
-    let addrs = match host.parse::<IpAddr>() {
-        Ok(ip) => vec![SocketAddr::new(ip, port)],
-        Err(_) => resolve(host, port, lookup).await?,
-    };
+pub async fn connect(host: &str, port: u16) -> Result<TcpStream, Trouble> {
+    let addrs = resolve(host).await?;
     let mut errors = Vec::new();
     let mut left = LIMIT;
-    for (i, addr) in addrs.iter().enumerate() {
+    for (i, ip) in addrs.iter().enumerate() {
         let share = left / u32::try_from(addrs.len() - i).unwrap_or(1).max(1);
         let started = clock::mono();
-        match timeout(share, TcpStream::connect(addr)).await {
+        match timeout(share, TcpStream::connect((*ip, port))).await {
             Ok(Ok(stream)) => {
                 // An answer is judged by its time; small packets must not wait for each other.
                 let _ = stream.set_nodelay(true);
@@ -60,27 +51,12 @@ fn trouble(errors: &[io::Error]) -> Trouble {
     Trouble::Failed(FailReason::Network, format!("cannot connect: {detail}"))
 }
 
-/// By the system's resolver, one lookup per endpoint at a time.
-async fn resolve(host: &str, port: u16, lookup: &Lane) -> Result<Vec<SocketAddr>, Trouble> {
+async fn resolve(host: &str) -> Result<Vec<IpAddr>, Trouble> {
     let failed = |why: String| Trouble::Failed(FailReason::Dns, format!("{host:?} {why}"));
-    let Entry::Free(inside) = lookup.enter(clock::mono(), LIMIT) else {
-        return Err(failed("is still being looked up; does the name server answer?".to_owned()));
-    };
-    let name = (host.to_owned(), port);
-    let work = async {
-        let permit = Arc::clone(&LOOKUPS).acquire_owned().await;
-        let ask = tokio::task::spawn_blocking(move || {
-            let addrs = name.to_socket_addrs().map(|a| a.take(MAX_ADDRS).collect::<Vec<_>>());
-            drop((permit, inside));
-            addrs
-        });
-        ask.await.unwrap_or_else(|e| Err(io::Error::other(e)))
-    };
-    match timeout(LIMIT, work).await {
-        Ok(Ok(addrs)) if !addrs.is_empty() => Ok(addrs),
-        Ok(Ok(_)) => Err(failed("has no address".to_owned())),
+    match timeout(LIMIT, names::resolve(host)).await {
+        Ok(Ok(addrs)) => Ok(addrs),
         Ok(Err(e)) => Err(failed(format!("does not resolve: {e}"))),
-        Err(_) => Err(failed("was not resolved in 1 s".to_owned())),
+        Err(_) => Err(failed("was not resolved in 1 s; does the name server answer?".to_owned())),
     }
 }
 

@@ -23,7 +23,7 @@ use super::{failed, json, tls, value};
 use crate::config::{HttpPart, MetricSelector};
 use crate::observe::node::FailReason;
 use crate::observe::worker::Beat;
-use crate::poll::lane::{Inside, Lane};
+use crate::poll::lane::Inside;
 use answer::{Body, body, broken, status};
 pub use credentials::Credentials;
 
@@ -43,7 +43,6 @@ pub struct Endpoint {
     part: Part,
     credentials: Credentials,
     tls: Arc<tls::Client>,
-    lookup: Lane,
 }
 
 #[derive(Debug)]
@@ -105,7 +104,6 @@ impl Endpoint {
             },
             credentials,
             tls,
-            lookup: Lane::default(),
         })
     }
 
@@ -176,7 +174,7 @@ impl Endpoint {
             true => Some(self.tls.config().await.map_err(|e| Trouble::Failed(FailReason::Tls, e))?),
             false => None,
         };
-        let tcp = connect::connect(&self.host, self.port, &self.lookup).await?;
+        let tcp = connect::connect(&self.host, self.port).await?;
         let answer = async {
             let Some(tls) = tls else { return self.ask(tcp, request).await };
             let wrong = |e: std::io::Error| Trouble::Failed(FailReason::Tls, format!("TLS: {e}"));
