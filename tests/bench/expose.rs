@@ -117,7 +117,11 @@ fn main() -> ExitCode {
         ("the prometheus crate's encoder / the same", ratio(theirs, straight), f64::INFINITY),
         ("answering a scrape of them / a server that has the bytes", answering, SCRAPE_BOUND),
         ("memory that 64 scrapes at once take / their text", taken, CROWD_MEMORY_BOUND),
-        ("processor time of 64 compressed ones / rendering and compressing once", shared, CROWD_CPU_BOUND),
+        (
+            "processor time of 64 compressed ones / rendering and compressing once",
+            shared,
+            CROWD_CPU_BOUND,
+        ),
     ] {
         let mark = if measured > bound { ", exceeded" } else { "" };
         let limit = if bound.is_finite() { bound.to_string() } else { String::new() };
@@ -133,9 +137,10 @@ fn main() -> ExitCode {
 fn as_locks_grow(own: &SelfFacts) {
     let each = [1_000, 10_000, 100_000];
     let grouped = [1_000, 10_000, 100_000, 1_000_000];
-    for (what, sizes, is_group) in
-        [("rendering their core series", &each[..], false), ("rendering their group", &grouped, true)]
-    {
+    for (what, sizes, is_group) in [
+        ("rendering their core series", &each[..], false),
+        ("rendering their group", &grouped, true),
+    ] {
         let mut growth = Growth::of(sizes);
         let mut series = Vec::new();
         for count in sizes {
@@ -225,7 +230,8 @@ fn scrape(address: SocketAddr, encoding: &str) -> (Duration, usize) {
 /// Until all of many that ask at once have their answer.
 fn crowd(address: SocketAddr, encoding: &str) {
     std::thread::scope(|scope| {
-        let all: Vec<_> = (0..CROWD).map(|_| scope.spawn(move || scrape(address, encoding).1)).collect();
+        let all: Vec<_> =
+            (0..CROWD).map(|_| scope.spawn(move || scrape(address, encoding).1)).collect();
         let read: Vec<usize> = all.into_iter().map(|one| one.join().unwrap()).collect();
         assert!(read.iter().all(|n| n.abs_diff(read[0]) < 100), "all alike: {read:?}");
     });

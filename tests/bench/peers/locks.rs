@@ -76,7 +76,8 @@ pub fn compare(table: &mut Table) {
         ("--script", script.display().to_string(), "redis_script_values{"),
     ];
     let peers = ways.map(|(flag, value, series)| {
-        let words = [format!("{flag}={value}"), format!("--redis.addr=redis://{}", server.address())];
+        let words =
+            [format!("{flag}={value}"), format!("--redis.addr=redis://{}", server.address())];
         (flag, Peer::start(&program, &words, "--web.listen-address="), series)
     });
     let mut exporter = whole(&server);
