@@ -8,6 +8,7 @@ mod promql;
 mod support;
 
 mod alert_rules;
+mod at_scale;
 mod browser;
 mod chains;
 mod clients;

@@ -167,6 +167,11 @@ impl Prometheus {
         self.address
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.group.pid()
+    }
+
     /// What it logged; warnings and errors only.
     pub fn log(&self) -> String {
         self.group.log()

@@ -1,5 +1,6 @@
 //! The rules of what is shown when: tiers, freshness, one-hot families, counters from 0.
 
+use super::parse::Series;
 use super::printed;
 use crate::config::SeriesTier;
 use crate::expose::catalogue::{self, Tier};
@@ -221,5 +222,31 @@ fn a_lock_of_the_core_tier_has_forty_series_at_most() {
         };
         let series: Vec<_> = shown.samples.keys().filter(is_of_it).collect();
         assert!(series.len() > 30 && series.len() <= 40, "{}: {series:?}", series.len());
+    }
+}
+
+/// An exclusive lock of the core tier with everything that it can have at a time: its holder lost, the lease left to run out,
+/// every signal judged, every kind of contention told, and something of it that cannot be judged. More holders have a series
+/// each.
+#[test]
+fn a_core_lock_has_forty_series_at_most() {
+    for on_several_servers in [false, true] {
+        let mut view = View::example();
+        let lock = lock_named(&mut view, "orders");
+        lock.tier = Some(SeriesTier::Core);
+        (lock.limit, lock.left_to_expire) = (None, true);
+        let is_had = |s: &Signal| on_several_servers || *s != Signal::QuorumDegraded;
+        lock.signals = Signal::ALL.iter().filter(|s| is_had(s)).map(|s| (*s, Some(true))).collect();
+        lock.rises.retain(|(s, _)| is_had(s));
+        lock.votes = lock.votes.filter(|_| on_several_servers);
+        use ContentionKind::{Lost, Overwrite, Primaries, Quorum, Slowlog};
+        lock.counts.contentions.retain(|(kind, _)| match on_several_servers {
+            true => ![Primaries, Lost, Overwrite, Slowlog].contains(kind),
+            false => *kind != Quorum,
+        });
+        let shown = printed(&view);
+        let of = |s: &&Series| ORDERS.iter().all(|(n, v)| s.labels.get(*n).is_some_and(|l| l == v));
+        let all: Vec<&Series> = shown.samples.keys().filter(of).collect();
+        assert!((30..=40).contains(&all.len()), "{}: {all:#?}", all.len());
     }
 }

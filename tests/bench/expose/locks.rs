@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dlock_exporter::clock;
-use dlock_exporter::config::LockRules;
+use dlock_exporter::config::{Group, LockRules, SeriesTier};
 use dlock_exporter::derive::{Effects, Rules, State};
 use dlock_exporter::observe::lock::{Decoded, Holding, KeyWatched, Mode, Shape};
 use dlock_exporter::observe::node::SweepDone;
@@ -23,12 +23,25 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// The snapshot; its instant is now.
 pub fn view(locks: usize) -> View {
+    of(locks, LockRules::default(), Rules::default())
+}
+
+/// The same of as many locks that are told as one group.
+pub fn grouped(locks: usize) -> View {
+    let group = Group { name: "orders".into(), top: 20 };
+    let lock_groups = [("main".into(), vec![group.clone()])].into();
+    let rules =
+        LockRules { series: SeriesTier::Flagged, group: Some(group), ..LockRules::default() };
+    of(locks, rules, Rules { lock_groups, ..Rules::default() })
+}
+
+fn of(locks: usize, rules: LockRules, all: Rules) -> View {
     let now = clock::mono();
-    let mut state = State::new(Rules { poll_interval: POLL, ..Rules::default() }, now);
+    let mut state = State::new(Rules { poll_interval: POLL, ..all }, now);
     let mut at = now.minus(POLL * POLLS as u32);
     let mut step = |fact: Observation| state.step(&fact, &mut Effects::default());
     step(Observation::StoreStarted { store: STORE, name: "main".into(), at });
-    let rules = Arc::new(LockRules::default());
+    let rules = Arc::new(rules);
     for n in 0..locks {
         let name: Arc<str> = format!("lock:orders:shard:{n:06}").into();
         step(Observation::KeyWatched(KeyWatched {

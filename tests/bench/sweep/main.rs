@@ -11,6 +11,8 @@
 )]
 
 mod compare;
+#[path = "../growth.rs"]
+mod growth;
 mod lock_client;
 mod poller;
 mod raw;
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use compare::{Least, compare};
+use growth::Growth;
 use lock_client::latency;
 use poller::Poller;
 use raw::command;
@@ -54,6 +57,9 @@ fn main() -> ExitCode {
     table.add("exponent of growth, 10,000 to 100,000 locks", (large / small).log10(), 1.15);
     over_a_link(&mut table, &server, &keys[..10_000]);
     other_clients(&mut table, &server, &keys[..10_000]);
+    if long() {
+        as_locks_grow(&server);
+    }
     server.cmd(&["FLUSHALL"]);
     let caused = scrapes::commands(&server, &fill(&server, 1000));
     table.add("commands that 30 scrapes cause on the server", caused as f64, 0.0);
@@ -105,6 +111,21 @@ fn sweeps(table: &mut Table, server: &RedisServer, keys: &[String]) -> f64 {
     let (_, [allocations]) = poller.sweeps(3, || [region.change().allocations as f64]);
     table.add("allocations for each unchanged lock", allocations / count as f64, 0.1);
     ours.client
+}
+
+/// Ours and the raw client's, in turn at each size.
+fn as_locks_grow(server: &RedisServer) {
+    let sizes = [1_000, 10_000, 100_000, 1_000_000];
+    let keys = fill(server, sizes[3]);
+    let mut growth = Growth::of(&sizes);
+    for count in sizes {
+        let (ours, raw) = compare(server.address(), server, &keys[..count], 5);
+        growth.add("a sweep", ours.wall * 1e3);
+        growth.add("our processor time", ours.client * 1e3);
+        growth.add("the server's processor time", ours.server * 1e3);
+        growth.add("raw client", raw.wall * 1e3);
+    }
+    growth.print();
 }
 
 fn over_a_link(table: &mut Table, server: &RedisServer, keys: &[String]) {
