@@ -65,7 +65,7 @@ fn is_wanted(row: usize, fault: usize) -> bool {
             let cell = format!("{}/{}", ROWS[row].0, Fault::ALL[fault].name());
             cell.starts_with(&one)
         }
-        Err(_) => long() || (row + fault) % EVERY == 0,
+        Err(_) => long() || (row + fault).is_multiple_of(EVERY),
     }
 }
 

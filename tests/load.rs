@@ -105,14 +105,14 @@ impl Crowd {
         let mut crowd = Self::default();
         for n in 0..idle {
             crowd.idle.extend(connect(to));
-            if n % 20 == 0 {
+            if n.is_multiple_of(20) {
                 let half = connect(to).and_then(|mut stream| {
                     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-").ok()?;
                     Some(stream)
                 });
                 crowd.half.extend(half);
             }
-            if n % 100 == 0 {
+            if n.is_multiple_of(100) {
                 let deaf = connect(to).and_then(|mut stream| {
                     stream.set_nonblocking(true).ok()?;
                     let _ = stream.write(&b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(500));

@@ -16,11 +16,12 @@ pub const LOOKUPS: usize = 32;
 /// What became of a lookup; the error is for people.
 pub type Answer = Result<Vec<IpAddr>, String>;
 
-/// Lookups under way.
-static UNDER_WAY: LazyLock<Mutex<HashMap<Arc<str>, watch::Receiver<Option<Answer>>>>> =
-    LazyLock::new(Mutex::default);
+/// Lookups under way, and where each will tell its answer.
+type UnderWay = HashMap<Arc<str>, watch::Receiver<Option<Answer>>>;
 
-fn under_way() -> MutexGuard<'static, HashMap<Arc<str>, watch::Receiver<Option<Answer>>>> {
+static UNDER_WAY: LazyLock<Mutex<UnderWay>> = LazyLock::new(Mutex::default);
+
+fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
