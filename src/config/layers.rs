@@ -33,6 +33,16 @@ pub(super) fn merge(input: &Input, report: &Report) -> Option<Value> {
         Some(path) => from_text(&read(path, report)?, report)?,
         None => from_flags(input, report)?,
     };
+    laid_over(builder, input, report)
+}
+
+/// What a file of this text and the environment say.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn of_text(text: &str, input: &Input, report: &Report) -> Option<Value> {
+    laid_over(from_text(text, report)?, input, report)
+}
+
+fn laid_over(builder: Builder, input: &Input, report: &Report) -> Option<Value> {
     let base = build(&builder, report)?;
     if let ValueKind::Table(table) = &base.kind {
         unknown::check(table, &TOP, "", report);

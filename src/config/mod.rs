@@ -6,6 +6,9 @@ mod chrony_url;
 mod cursor;
 mod env;
 mod filling;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod input;
 mod layers;
 mod load;

@@ -2,7 +2,11 @@
 //! accept is within reason, and what the kernel or a server would write comes back as it was. Compiled for tests and for
 //! `tests/fuzz` only; the product must not call it.
 
+mod feed;
+mod host;
 pub(in crate::poll) mod resp;
+mod server;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -20,19 +24,28 @@ use super::stalls::taskstats::Stats;
 use super::stalls::taskstats::wire::{self, Body, Whom};
 use crate::observe::label;
 
+pub use feed::feed;
+pub use host::proc;
 pub use resp::resp;
+pub use server::server;
+pub use source::source;
 
 /// Holds its assertions against any bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("chrony", chrony),
     ("hsperfdata", hsperfdata),
     ("cgroup", cgroup),
     ("taskstats", taskstats),
     ("resp", resp),
+    ("server", server),
+    ("feed", feed),
+    ("source", source),
+    ("proc", proc),
     ("format", crate::format::fuzzing::format),
+    ("config", crate::config::fuzzing::config),
 ];
 
 /// A datagram in answer to a request for chronyd's tracking data.
@@ -77,6 +90,15 @@ pub fn hsperfdata(bytes: &[u8]) {
         assert!(is_text(&c.name), "{c:?}");
     }
     assert!(is_text(&jvm.version), "{jvm:?}");
+}
+
+/// Where a server is, as a label shows it.
+fn is_address(text: &str) -> bool {
+    let is_port = |p: &str| p.parse::<u16>().is_ok_and(|p| p > 0);
+    text.len() <= 300
+        && !text.starts_with('/')
+        && text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port))
+        && !text.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
 /// Text as it may be printed.

@@ -76,7 +76,7 @@ fn without(path: &str) -> String {
 }
 
 /// A process's pid as it sees it itself, and its user, from its `status`.
-fn identity(status: &[u8]) -> Option<(i32, u32)> {
+pub fn identity(status: &[u8]) -> Option<(i32, u32)> {
     let field = |key: &str| {
         let mut lines = status.split(|b| *b == b'\n').filter_map(|l| std::str::from_utf8(l).ok());
         lines.find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))

@@ -30,7 +30,7 @@ pub fn own() -> String {
 }
 
 /// The full name that this host's loopback addresses have beside the short one. Other lines are about other hosts.
-fn full<'a>(hosts: &'a str, name: &str) -> Option<&'a str> {
+pub fn full<'a>(hosts: &'a str, name: &str) -> Option<&'a str> {
     if name.is_empty() || name.contains('.') {
         return None;
     }

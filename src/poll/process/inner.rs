@@ -71,7 +71,7 @@ fn is_named(root: &Path, pid: i32, name: &str) -> bool {
 }
 
 /// Container ids in a `/proc/<pid>/cgroup`: runs of 64 hexadecimal digits.
-fn ids(cgroup: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn ids(cgroup: &[u8]) -> impl Iterator<Item = &[u8]> {
     cgroup.split(|b| !b.is_ascii_hexdigit()).filter(|run| run.len() == 64)
 }
 

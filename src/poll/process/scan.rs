@@ -181,7 +181,8 @@ pub fn inner_pids(root: &Path) -> Inner {
     Inner(pids.filter_map(both).collect())
 }
 
-fn inner_pid(status: &[u8]) -> Option<i32> {
+/// The innermost pid of a status file.
+pub fn inner_pid(status: &[u8]) -> Option<i32> {
     let line = status.split(|b| *b == b'\n').find_map(|l| l.strip_prefix(b"NSpid:"))?;
     let levels = std::str::from_utf8(line).ok()?.split_ascii_whitespace().skip(1);
     levels.last()?.parse().ok()

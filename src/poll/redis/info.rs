@@ -174,8 +174,9 @@ fn database(key: &str, value: &str) -> Option<u32> {
     key.strip_prefix("db").filter(|_| value.starts_with("keys="))?.parse().ok()
 }
 
-/// `host:port`, IPv6 in brackets; `None` while a replica is not known by an address yet (port 0).
+/// `host:port`, IPv6 in brackets; `None` while a replica is not known by an address yet (port 0), and for what is no host.
 pub(super) fn address(host: &str, port: &str) -> Option<String> {
+    let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
     let port: u16 = port.parse().ok().filter(|p| *p > 0)?;
     let ok = |c: char| c.is_ascii_alphanumeric() || "-_.:%".contains(c);
     if host.is_empty() || host.len() > 255 || !host.chars().all(ok) {

@@ -1,8 +1,8 @@
 //! Looks every now and then whose the connected sockets of this host are. A thread of its own: a walk over all processes
 //! may take long or hang in the kernel, which costs nobody else anything. Sends facts only.
 
-mod diag;
-mod tables;
+pub(super) mod diag;
+pub(super) mod tables;
 mod walk;
 
 use std::path::{Path, PathBuf};

@@ -35,13 +35,18 @@ pub fn tcp(net: &Path) -> Result<(Vec<Tcp>, bool), String> {
             let end = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
             text.truncate(end);
         }
-        let table = TcpNetEntries::from_buf_read(BufReader::new(&text[..]), current_system_info())
-            .map_err(|e| format!("{}: {e}", path.display()))?;
-        let connected =
-            table.0.into_iter().filter(|e| e.state == TcpState::Established && e.inode != 0);
-        found.extend(connected.map(|e| (e.inode, plain(e.local_address), plain(e.remote_address))));
+        found.extend(connected(&text).map_err(|e| format!("{}: {e}", path.display()))?);
     }
     Ok((found, is_cut))
+}
+
+/// The connected sockets in the text of one table.
+pub fn connected(text: &[u8]) -> Result<Vec<Tcp>, String> {
+    let table = TcpNetEntries::from_buf_read(BufReader::new(text), current_system_info())
+        .map_err(|e| e.to_string())?;
+    let connected =
+        table.0.into_iter().filter(|e| e.state == TcpState::Established && e.inode != 0);
+    Ok(connected.map(|e| (e.inode, plain(e.local_address), plain(e.remote_address))).collect())
 }
 
 /// An IPv4 address is the same one in a socket of either kind.

@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for Step<'_> {
             while seq.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Found::Compound);
         };
-        let wanted: Option<usize> = step.parse().ok();
+        let wanted = index(step);
         let mut at = 0;
         let mut found = Found::Nothing;
         loop {
@@ -136,6 +136,12 @@ impl<'de> Visitor<'de> for Step<'_> {
             at += 1;
         }
     }
+}
+
+/// An index as RFC 6901 writes it, which is without a sign and without zeros before it.
+fn index(step: &str) -> Option<usize> {
+    let is_plain = step == "0" || !step.starts_with(['0', '+']);
+    step.parse().ok().filter(|_| is_plain)
 }
 
 #[cfg(test)]
@@ -155,6 +161,8 @@ mod tests {
             ("/", Ok("7")),
             ("/n", Err(FailReason::Missing)),
             ("/a/b~1c/3", Err(FailReason::Missing)),
+            ("/a/b~1c/00", Err(FailReason::Missing)),
+            ("/a/b~1c/+0", Err(FailReason::Missing)),
             ("/f/x", Err(FailReason::Missing)),
             ("/nope", Err(FailReason::Missing)),
             ("/a", Err(FailReason::Protocol)),

@@ -1,7 +1,7 @@
 //! Who is connected to a node: `CLIENT LIST`, one command for each node and rarely, after everything else that is due.
 //! The server makes the whole list at once while its clients wait, so that one with many connections is not asked.
 
-mod parse;
+pub(in crate::poll) mod parse;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::super::codec::{Item, Walk};
 use super::super::dial::{addr_text, parse_addr};
+use super::super::info;
 use super::key_slot::SLOTS;
 use crate::config::RedisAddr;
 
@@ -129,7 +130,9 @@ fn member(walk: &mut Walk<'_>, asked: &str) -> Option<Option<Member>> {
     if host == "?" || host.starts_with('/') {
         return Some(None);
     }
-    let Some(addr) = parse_addr(&format!("{host}:{port}")) else { return Some(None) };
+    // It is dialled and becomes a label: made of the same letters as where `INFO` tells it.
+    let found = info::address(host, &port.to_string()).and_then(|whole| parse_addr(&whole));
+    let Some(addr) = found else { return Some(None) };
     let name = addr_text(&addr);
     let id = if id.is_empty() { name.clone() } else { id.into() };
     Some(Some(Member { addr, name, id }))
@@ -187,6 +190,8 @@ mod tests {
         assert_eq!(names, ["10.0.0.9:7000", "10.0.0.9:7001"]);
         let map = read(&[range(0, 1, &[node("?", 7000, "aa")])]).unwrap();
         assert_eq!((map.shards.len(), map.unassigned()), (0, 16_384));
+        let map = read(&[range(0, 1, &[node("a\u{1b}[2Jb", 7000, "aa")])]).unwrap();
+        assert!(map.shards.is_empty(), "what no host is called, is none");
     }
 
     #[test]

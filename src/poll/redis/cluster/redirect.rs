@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::dial::{addr_text, parse_addr};
 use super::super::failure::first_word;
+use super::super::info;
 use super::key_slot::SLOTS;
 
 /// Longest address that is believed.
@@ -41,12 +42,10 @@ fn target(error: &[u8], asked: &str) -> Option<Arc<str>> {
     let mut words = text.split(' ').skip(1);
     words.next()?.parse::<u16>().ok().filter(|slot| *slot < SLOTS)?;
     let addr = words.next()?;
-    let whole = match addr.strip_prefix(':') {
-        // The node does not know its own name: the one that we reached it by is right for all of them.
-        Some(port) if !port.contains(':') => format!("{asked}:{port}"),
-        _ => addr.to_owned(),
-    };
-    parse_addr(&whole).filter(|_| !whole.starts_with('/')).map(|a| addr_text(&a))
+    let (host, port) = addr.rsplit_once(':')?;
+    // The node does not know its own name: the one that we reached it by is right for all of them.
+    let host = if host.is_empty() { asked } else { host };
+    parse_addr(&info::address(host, port)?).map(|a| addr_text(&a))
 }
 
 #[cfg(test)]
@@ -66,8 +65,15 @@ mod tests {
         // The node is cut off from the others, whatever the key.
         assert_eq!(read("CLUSTERDOWN The cluster is down"), None);
         assert_eq!(read("NOPERM no"), None);
-        for odd in ["ASK", "ASK 1", "ASK 99999 a:1", "ASK 1 /etc/passwd", "ASK 1 a:0", "ASK x a:1"]
-        {
+        for odd in [
+            "ASK",
+            "ASK 1",
+            "ASK 99999 a:1",
+            "ASK 1 /etc/passwd",
+            "ASK 1 a:0",
+            "ASK x a:1",
+            "ASK 1 a\nb:1",
+        ] {
             assert_eq!(read(odd), Some(Redirect::Ask(None)), "{odd}");
         }
     }

@@ -20,6 +20,6 @@ mod prefixes;
 mod reading;
 mod standing;
 mod task;
-mod told;
+pub(in crate::poll) mod told;
 
 pub use task::Feed;

@@ -1,7 +1,7 @@
 //! Sentinels: each has a task of its own that asks it, once a poll, where the primary is, which replicas and which other
 //! sentinels it knows. What they say together is the supervisor's to find; nothing here reads a lock.
 
-mod answer;
+pub(in crate::poll) mod answer;
 mod ask;
 mod task;
 mod votes;

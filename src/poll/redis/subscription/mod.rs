@@ -1,7 +1,7 @@
 //! A connection that only listens to channels. Asking for a channel again is how it shows that it still listens: all that
 //! was published before the server answered has come before the answer. It never publishes.
 
-pub(super) mod frames;
+pub(in crate::poll) mod frames;
 
 use std::sync::Arc;
 use std::time::Duration;
