@@ -16,6 +16,9 @@ pub mod feed;
 pub mod fencing;
 pub mod flushed;
 pub mod fresh;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod groups;
 pub mod habit;
 pub mod heartbeat;
