@@ -1,5 +1,5 @@
-//! What the requests of one HTTP/2 connection are at. HTTP/1 has one at a time, and its socket says when a client takes
-//! nothing; here a client can hold back single answers while the socket is idle.
+//! What the requests of one connection are at. HTTP/1 has one at a time, and its socket says when a client takes nothing;
+//! with HTTP/2 a client can hold back single answers while the socket is idle.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -10,12 +10,16 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+use tokio::sync::Notify;
 
 use crate::clock;
 use crate::observe::Mono;
 
 /// The requests of one connection.
-pub struct Activity(Mutex<Requests>);
+pub struct Activity {
+    requests: Mutex<Requests>,
+    begun: Notify,
+}
 
 struct Requests {
     open: usize,
@@ -31,11 +35,11 @@ impl Activity {
     pub fn new() -> Arc<Self> {
         let requests =
             Requests { open: 0, idle_since: clock::mono(), taken: BTreeMap::new(), next: 0 };
-        Arc::new(Self(Mutex::new(requests)))
+        Arc::new(Self { requests: Mutex::new(requests), begun: Notify::new() })
     }
 
     fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes a request, until what this gives is dropped.
@@ -43,7 +47,15 @@ impl Activity {
         let mut requests = self.requests();
         requests.open += 1;
         requests.next += 1;
+        self.begun.notify_one();
         Open { activity: self.clone(), id: requests.next }
+    }
+
+    /// Until there was a request. Before that a client would take the end of its connection for a failure.
+    pub async fn has_begun(&self) {
+        while self.requests().next == 0 {
+            self.begun.notified().await;
+        }
     }
 
     /// Whether some answer was not taken on for so long.

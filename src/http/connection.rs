@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::activity::Activity;
-use super::door::{Door, Network};
+use super::door::{Door, Network, State};
 use super::impatient::Impatient;
 use crate::clock;
 
@@ -60,12 +60,10 @@ pub async fn connection(
     let _ = stream.set_nodelay(true);
     let Ok(peer) = stream.peer_addr() else { return };
     let from = Network::from(peer.ip());
-    // Before the look at the door, so that no change of it is missed.
-    let changes = door.changes();
-    let tls = door.state().await.tls.clone();
-    let Some(tls) = tls else {
+    let came_by = door.state().await;
+    let Some(tls) = came_by.tls.clone() else {
         let plain = Impatient::new(stream, WRITE_WAIT);
-        return serve(plain, false, Way { door, router, from, shutdown, changes }).await;
+        return serve(plain, false, Way { door, came_by, router, from, shutdown }).await;
     };
     let handshake = async {
         if is_plain(&stream).await {
@@ -87,23 +85,25 @@ pub async fn connection(
     };
     let Some(stream) = stream else { return };
     let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    serve(stream, http2, Way { door, router, from, shutdown, changes }).await;
+    serve(stream, http2, Way { door, came_by, router, from, shutdown }).await;
 }
 
 /// What requests go through, and what ends their connection.
 struct Way {
     door: Arc<Door>,
+    /// What the door was when the connection came in.
+    came_by: Arc<State>,
     router: Router,
     from: Network,
     shutdown: watch::Receiver<bool>,
-    changes: watch::Receiver<()>,
 }
 
 async fn serve<S>(stream: S, http2: bool, way: Way)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Way { door, router, from, mut shutdown, mut changes } = way;
+    let Way { door, came_by, router, from, mut shutdown } = way;
+    let at = door.clone();
     let routes = TowerToHyperService::new(router);
     let activity = Activity::new();
     let all = activity.clone();
@@ -130,8 +130,11 @@ where
         () = async {
             tokio::select! {
                 () = stopped(&mut shutdown) => {}
-                // Whoever came in by another door has to come in again. The sender lives as long as the door.
-                _ = changes.changed() => {}
+                // Whoever came in by another door has to come in again, once he has had an answer.
+                () = async {
+                    at.is_another(&came_by).await;
+                    activity.has_begun().await;
+                } => {}
                 () = given_up(&activity, http2) => {}
             }
         } => {

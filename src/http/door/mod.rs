@@ -82,9 +82,13 @@ impl Door {
         self.trouble.subscribe()
     }
 
-    /// Told when the door is another one: connections that came through the one before are ended then.
-    pub(super) fn changes(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
+    /// Until the door is another one than that.
+    pub(super) async fn is_another(&self, one: &Arc<State>) {
+        let mut changed = self.changed.subscribe();
+        // Subscribed before the look, so that no change is missed. The sender lives as long as this.
+        while Arc::ptr_eq(&self.state.load(), one) {
+            let _ = changed.changed().await;
+        }
     }
 
     /// Whether this request is let in; the answer to it otherwise. The rate comes first, so that guesses count too.
