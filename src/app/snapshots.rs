@@ -153,7 +153,12 @@ impl Snapshots {
                 let settled = SETTLE.saturating_sub(now.since(since));
                 self.spacing.saturating_sub(now.since(self.last)).max(settled)
             }
-            None => self.state.rules.poll_interval.saturating_sub(now.since(self.last)),
+            None => self
+                .state
+                .rules
+                .poll_interval
+                .max(self.spacing)
+                .saturating_sub(now.since(self.last)),
         }
     }
 
@@ -259,9 +264,15 @@ impl Snapshots {
         self.published.snapshot.store(Arc::new(Rendered::new(view, own)));
         self.published.anew.notify_one();
         let took = clock::mono().since(begun);
-        self.spacing = LEAST_SPACING.max(took * SHARE).min(self.state.rules.poll_interval);
+        self.spacing = spacing(took, self.state.rules.poll_interval);
         (self.last, self.dirty) = (begun, None);
     }
+}
+
+/// From one snapshot to the next, if one took so long: not longer than to the next poll, unless making them would leave too
+/// little time for the facts; and never so long that the last one is too old to be shown.
+fn spacing(took: Duration, poll: Duration) -> Duration {
+    LEAST_SPACING.max(took * SHARE).min(poll.max(took * 3)).min((poll * 5).max(LEAST_SPACING))
 }
 
 /// Facts that come by the thousand, or twice a poll: they are shown with what comes after them.

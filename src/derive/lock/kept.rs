@@ -42,9 +42,9 @@ impl Kept {
         self.shown.as_ref()
     }
 
-    /// Takes what its key shows, or that this is not known any more.
-    pub(in crate::derive) fn shows(&mut self, found: Option<&Found>) {
-        self.shown = found.cloned();
+    /// Takes what its key shows.
+    pub(in crate::derive) fn shows(&mut self, found: &Found) {
+        self.shown = Some(found.clone());
     }
 
     /// Where it rests, if it does.

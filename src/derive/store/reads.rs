@@ -31,8 +31,9 @@ impl Store {
         // Nothing about leases can be judged by a clock that stands still.
         if node.clock.is_standing() {
             for read in &batch.reads {
-                if let Some(lock) = self.locks.get_mut(&read.key) {
-                    lock.shows(None);
+                // What it showed is so whatever the clock does.
+                if let Some(lock) = self.locks.get_mut(&read.key).filter(|l| is_covered(l)) {
+                    lock.shows(&read.found);
                 }
             }
             return;
@@ -72,7 +73,7 @@ impl Store {
                 lock = woken;
             }
             if is_covered(lock) {
-                lock.shows(Some(&read.found));
+                lock.shows(&read.found);
             }
             if lock.servers.is_some() {
                 lock.line = batch.node.line;
