@@ -191,7 +191,7 @@ impl Snapshots {
         let mut next = Some(first);
         for _ in 0..BATCH {
             let Some(fact) = next else { break };
-            if !is_shown_with_the_next_poll(&fact) {
+            if !is_shown_with_the_next_poll(&fact, self.state.rules.poll_interval) {
                 self.mark_dirty();
             }
             self.state.step(&fact, &mut fx);
@@ -275,17 +275,20 @@ fn spacing(took: Duration, poll: Duration) -> Duration {
     LEAST_SPACING.max(took * SHARE).min(poll.max(took * 3)).min((poll * 5).max(LEAST_SPACING))
 }
 
-/// Facts that come by the thousand, or twice a poll: they are shown with what comes after them.
-fn is_shown_with_the_next_poll(fact: &Observation) -> bool {
-    matches!(
-        fact,
+/// Facts that come by the thousand, or more than once a poll: they are shown with what comes after them.
+fn is_shown_with_the_next_poll(fact: &Observation, poll_interval: Duration) -> bool {
+    match fact {
         Observation::Batch(_)
-            | Observation::Unchanged(_)
-            | Observation::Heard(_)
-            | Observation::KeyWatched(_)
-            | Observation::KeyForgotten { .. }
-            | Observation::Stalls(_)
-            | Observation::Cgroup(_)
-            | Observation::Jvm(_)
-    )
+        | Observation::Unchanged(_)
+        | Observation::Heard(_)
+        | Observation::KeyWatched(_)
+        | Observation::KeyForgotten { .. }
+        | Observation::Stalls(_)
+        | Observation::Cgroup(_)
+        | Observation::Jvm(_) => true,
+        // Stalls are sampled more often than anything else is read: where there are many workers, a snapshot after each look
+        // at them would cost more than the look. What a signal makes of it is told at once all the same.
+        Observation::Poll(done) => done.interval < poll_interval,
+        _ => false,
+    }
 }

@@ -111,7 +111,9 @@ impl PrometheusSetup {
             .arg(format!("--web.listen-address={address}"))
             // Alerts are sent again after this long; the ones that still fire must not end in between.
             .arg("--rules.alert.resend-delay=5s")
-            .arg("--log.level=warn");
+            .arg("--log.level=warn")
+            // As it sets by itself since 2.53; Debian 12 has an older one.
+            .env("GOGC", "75");
         let group = Group::start("prometheus", &mut command, &dir.path().join("log"));
         let mut prometheus = Prometheus { group, address, _dir: dir };
         wait_until("Prometheus is ready", Duration::from_secs(20), || {

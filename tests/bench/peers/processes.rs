@@ -34,11 +34,14 @@ pub fn compare(table: &mut Table) {
     let least = ["-threads=false".to_owned(), "-gather-smaps=false".to_owned(), config.clone()];
     let peers = [vec![config], least.to_vec()]
         .map(|words| Peer::start(&program, &words, "-web.listen-address="));
+    let mut names = Vec::new();
     for (n, (pid, _)) in fleet.processes().iter().enumerate() {
+        names.push(format!("w-{n}"));
         std::fs::write(dir.path().join(format!("w-{n}.pid")), pid.to_string()).unwrap();
     }
     let mut ours = ExporterSetup::file(&format!(
-        "workers: {{ fleet: {{ match: 'w-.*', process: {{ pid_file: '{}/{{worker}}.pid' }} }} }}\n",
+        "workers: {{ fleet: {{ names: [{}], process: {{ pid_file: '{}/{{worker}}.pid' }} }} }}\n",
+        names.join(", "),
         dir.path().display()
     ))
     .start();
