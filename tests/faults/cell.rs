@@ -68,6 +68,9 @@ pub enum Effect {
     Never(&'static str),
 }
 
+/// Says what is wrong with a scrape, if anything is.
+pub type Wrong = Box<dyn Fn(&Metrics) -> Option<String> + Send>;
+
 /// A part that can be broken.
 pub trait Part: Send {
     /// Breaks it.
@@ -80,7 +83,7 @@ pub trait Part: Send {
     fn flap(&mut self, _is_broken: bool) {}
 
     /// What is wrong with what is not lost with it, beside what must be good in every row.
-    fn wrong(&self) -> Box<dyn Fn(&Metrics) -> Option<String> + Send> {
+    fn wrong(&self) -> Wrong {
         Box::new(|_| None)
     }
 

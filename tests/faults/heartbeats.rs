@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::cell::{Effect, Fault, Part, failed_since};
+use super::cell::{Effect, Fault, Part, Wrong, failed_since};
 use super::is_part;
 use super::world::World;
 use crate::support::{Endpoint, Exporter, Gate, Ghost, Haunted, Metrics, Reply, Way};
@@ -209,7 +209,7 @@ impl Part for Beats {
         }
     }
 
-    fn wrong(&self) -> Box<dyn Fn(&Metrics) -> Option<String> + Send> {
+    fn wrong(&self) -> Wrong {
         Box::new(|m| {
             let labels = [("worker", "beside-1"), ("source", "heartbeat")];
             (!m.is("dlock_worker_alive", &labels, 1.0))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cell::{Effect, Fault, Part, failed_since};
+use super::cell::{Effect, Fault, Part, Wrong, failed_since};
 use crate::support::{Gate, Metrics, RedisServer, Sentinel, Way};
 
 /// What is known of a node only while it answers.
@@ -62,6 +62,9 @@ impl Server for Sentinel {
     }
 }
 
+/// Done to a server that was restarted.
+pub type Again = Box<dyn Fn(&mut dyn Server) + Send>;
+
 /// A node of the store `part`.
 pub struct Node {
     pub gate: Gate,
@@ -75,7 +78,7 @@ pub struct Node {
     pub others: &'static [&'static str],
     pub _others: Vec<RedisServer>,
     /// Done after a restart, which leaves nothing.
-    pub again: Box<dyn Fn(&mut dyn Server) + Send>,
+    pub again: Again,
     /// What it says while it is started anew.
     pub after_kill: &'static [&'static str],
 }
@@ -152,7 +155,7 @@ impl Part for Node {
             })
     }
 
-    fn wrong(&self) -> Box<dyn Fn(&Metrics) -> Option<String> + Send> {
+    fn wrong(&self) -> Wrong {
         let others = self.others;
         Box::new(move |m| {
             let lost = others.iter().find(|lock| !Self::is_held(m, lock));
