@@ -111,8 +111,7 @@ impl PrometheusSetup {
             .arg(format!("--web.listen-address={address}"))
             // Alerts are sent again after this long; the ones that still fire must not end in between.
             .args(["--rules.alert.resend-delay=5s", "--log.level=warn"])
-            // As it sets by itself since 2.53.
-            .env("GOGC", "75");
+            .env("GOGC", "75"); // as it sets by itself since 2.53
         let group = Group::start("prometheus", &mut command, &dir.path().join("log"));
         let mut prometheus = Prometheus { group, address, _dir: dir };
         wait_until("Prometheus is ready", Duration::from_secs(20), || {
