@@ -110,10 +110,8 @@ impl PrometheusSetup {
             .arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()))
             .arg(format!("--web.listen-address={address}"))
             // Alerts are sent again after this long; the ones that still fire must not end in between.
-            .arg("--rules.alert.resend-delay=5s")
-            .arg("--log.level=warn")
-            // As it sets by itself since 2.53; Debian 12 has an older one.
-            .env("GOGC", "75");
+            .args(["--rules.alert.resend-delay=5s", "--log.level=warn"])
+            .env("GOGC", "75"); // as it sets by itself since 2.53
         let group = Group::start("prometheus", &mut command, &dir.path().join("log"));
         let mut prometheus = Prometheus { group, address, _dir: dir };
         wait_until("Prometheus is ready", Duration::from_secs(20), || {
@@ -167,11 +165,6 @@ impl Prometheus {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// Its process id.
-    pub fn pid(&self) -> i32 {
-        self.group.pid()
     }
 
     /// What it logged; warnings and errors only.
