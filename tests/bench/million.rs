@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let locks: usize = locks.unwrap_or(1_000_000);
     let server = RedisServer::start();
     fill(&server, locks);
-    let exporter = Exporter::start(&config(&server));
+    let mut exporter = Exporter::start(&config(&server));
     let all_held = |m: &Metrics| m.is("dlock_group_locks", &[("state", "held")], locks as f64);
     exporter.wait_for("all locks are known", Duration::from_secs(600), all_held);
     let pids = [exporter.pid(), server_pid(&server)];
@@ -131,7 +131,7 @@ impl Changing {
                 // All over the place, and none soon again.
                 n = (n + 618_033) % locks;
                 let lease = LEASE_MS + n + times as usize;
-                let mut command = match times % 2 {
+                let command = match times % 2 {
                     0 => redis::cmd("PEXPIRE").arg(key(n)).arg(lease).to_owned(),
                     _ => {
                         let taken = token(n, times);

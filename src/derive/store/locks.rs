@@ -138,7 +138,7 @@ impl Locks {
     }
 
     /// One that is read, up to date. If it rests, it rests on, and may only be seen as it is.
-    pub(super) fn up_to_date(&mut self, key: &KeyId) -> Option<&mut Kept> {
+    pub(super) fn read_mut(&mut self, key: &KeyId) -> Option<&mut Kept> {
         if let Some(kept) = self.awake.get_mut(key) {
             return Some(kept);
         }

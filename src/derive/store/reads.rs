@@ -42,7 +42,7 @@ impl Store {
         let mut learned = None;
         for read in &batch.reads {
             let key = self.further.get(&read.key).unwrap_or(&read.key);
-            let Some(mut lock) = self.locks.up_to_date(key) else { continue };
+            let Some(mut lock) = self.locks.read_mut(key) else { continue };
             let entry = pool_of(&lock.rules);
             let pool = self.pools.get(&entry);
             let owners = &self.owners;
