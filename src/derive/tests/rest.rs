@@ -12,7 +12,7 @@ use crate::derive::{Effects, Rules, State};
 use crate::observe::lock::{Decoded, Holding, KeyWatched, Mode, Shape, Unchanged};
 use crate::observe::node::{Flushes, SweepDone};
 use crate::observe::*;
-use crate::view::{Instant, Show, View};
+use crate::view::{GroupView, Instant, Show, View};
 
 const STORE: StoreId = StoreId(1);
 const AHEAD_MICROS: i64 = 1_700_000_000_000_000;
@@ -283,7 +283,7 @@ impl Pair {
             let same = whole.locks.iter().find(|l| l.name == lock.name).unwrap();
             assert_eq!(format!("{lock:?}"), format!("{same:?}"));
         }
-        assert_eq!(few.groups, whole.groups);
+        assert_eq!(rounded(&few.groups), rounded(&whole.groups));
         assert_eq!((few.held, few.free), (whole.held, whole.free));
         assert_eq!((few.flagged, few.blind), (whole.flagged, whole.blind));
         assert_eq!((few.ownerless, few.refused), (whole.ownerless, whole.refused));
@@ -462,4 +462,15 @@ proptest! {
         }
         (0..8).for_each(|_| pair.poll());
     }
+}
+
+/// To the microsecond: a lease that is left, and one that is computed back from its end, may differ in the last bit.
+fn rounded(groups: &[GroupView]) -> Vec<GroupView> {
+    let micros = |seconds: f64| (seconds * 1e6).round() / 1e6;
+    let mut groups = groups.to_vec();
+    for group in &mut groups {
+        group.remaining_min_seconds = group.remaining_min_seconds.map(micros);
+        group.held_max_seconds = group.held_max_seconds.map(micros);
+    }
+    groups
 }
