@@ -51,7 +51,15 @@ pub struct Gate {
 impl Gate {
     /// On a free TCP port; it leads nowhere yet.
     pub fn start() -> Self {
-        Self::with(super::free_port(), |address, way, server| Box::pin(serve(address, way, server)))
+        // Kept beside those that listen, so that the port is nobody else's in between.
+        let kept = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let port = kept.local_addr().expect("a bound socket has an address").port();
+        Self::with(port, |address, way, server| {
+            Box::pin(async move {
+                let _kept = kept;
+                serve(address, way, server).await;
+            })
+        })
     }
 
     /// The same for datagrams.

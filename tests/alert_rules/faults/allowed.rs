@@ -13,6 +13,10 @@ const ALLOWED: &[(&[&str], &str)] = &[
     ),
     (&["DlockShardMissing", "max and min"], "every value is 1: who watches which share"),
     (&["dlock:holder:info: max and min"], "every value is 1: who holds"),
+    (
+        &["dlock:store_signal:locks_shown: max and min"],
+        "every value is 1: which locks show the signal",
+    ),
     (&["dlock:worker:dead: max and min"], "every value is 1: which worker is dead"),
     (&["dlock:recent_holder:info: max and min"], "every value is 1: who held"),
     (
