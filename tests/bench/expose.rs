@@ -47,8 +47,8 @@ const GZIP: &str = "gzip";
 const CROWD: usize = 64;
 /// What memory they take for themselves, in bodies; unshared it were one for each.
 const CROWD_MEMORY_BOUND: f64 = 2.0;
-/// Their processor time with that of the server, in that of rendering and compressing once.
-const CROWD_CPU_BOUND: f64 = 3.0;
+/// Their processor time with that of the server, in that of rendering and compressing once; if each did both it were 64.
+const CROWD_CPU_BOUND: f64 = 8.0;
 
 fn main() -> ExitCode {
     let view = locks::view(LOCKS);
