@@ -11,6 +11,8 @@ use super::{Aspect, BlindReason, HolderView, Liveness, LockView, OtherRenewer, S
 const LAST_REQUESTS: f64 = 10.0;
 /// Usual renewals that must have been missing before nothing renews any more.
 const MISSED: f64 = 3.0;
+/// Processes that are named at most where it is not known which one it was.
+const NAMED: usize = 5;
 
 /// The answer, and what it rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,18 +169,22 @@ fn not_renewed(lock: &LockView, holder: Option<&HolderView>) -> Check {
 
 /// Whether another process that renewed it could go on. One that stands still writes nothing, and may later.
 fn no_other_renewer(lock: &LockView, not_renewed: Option<bool>) -> Check {
-    let (passed, found) = match lock.other_renewer {
-        Some(OtherRenewer { pid, lives: Some(true) }) => {
-            (Some(false), format!("process {pid} renewed it for its holder, and lives"))
-        }
-        Some(OtherRenewer { pid, lives: None }) => (
-            None,
-            format!("process {pid} renewed it for its holder; whether it lives is not known"),
-        ),
-        Some(OtherRenewer { pid, lives: Some(false) }) => {
-            let found =
-                format!("process {pid} renewed it for its holder, and has no connection left");
-            (Some(true), found)
+    let (passed, found) = match &lock.other_renewer {
+        Some(OtherRenewer { pids, lives }) => {
+            let (passed, who) = (lives.map(|l| !l), renewers(pids));
+            let found = match (lives, pids.len() > 1) {
+                (Some(true), false) => format!("{who} renewed it for its holder, and lives"),
+                (Some(true), true) => {
+                    format!("{who} renewed it for its holder, and all of them live")
+                }
+                (None, _) => {
+                    format!("{who} renewed it for its holder; whether it lives is not known")
+                }
+                (Some(false), _) => {
+                    format!("{who} renewed it for its holder, and has no connection left")
+                }
+            };
+            (passed, found)
         }
         None if not_renewed == Some(true) => {
             (Some(true), "no other process was seen to renew it, and nothing does".to_owned())
@@ -186,6 +192,19 @@ fn no_other_renewer(lock: &LockView, not_renewed: Option<bool>) -> Check {
         None => (None, "who renews it is not known".to_owned()),
     };
     check("no_other_renewer", passed, found)
+}
+
+/// Who may have renewed, in words. Where several fit, nobody may be ended for it before it is known who it was.
+fn renewers(pids: &[i32]) -> String {
+    let named: Vec<String> = pids.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = match pids.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match pids.len() {
+        1 => format!("process {}", named.join("")),
+        _ => format!("one of the processes {}{more} (the likeliest first)", named.join(", ")),
+    }
 }
 
 fn own_token(lock: &LockView) -> Check {

@@ -51,7 +51,7 @@ fn a_lock_of_a_dead_holder_that_nothing_renews_can_be_released() {
 }
 
 fn renewer(lock: &mut LockView, lives: Option<bool>) {
-    lock.other_renewer = Some(OtherRenewer { pid: 30, lives });
+    lock.other_renewer = Some(OtherRenewer { pids: vec![30], lives });
 }
 
 #[test]
@@ -62,6 +62,17 @@ fn a_renewer_that_has_ended_renews_no_more() {
     assert_eq!(found.safe, Some(true), "{found:?}");
     let told = found.checks.iter().find(|c| c.what == "no_other_renewer").unwrap();
     assert!(told.found.contains("process 30"), "{told:?}");
+}
+
+#[test]
+fn of_several_that_fit_nobody_is_the_one() {
+    let (store, mut lock) = safe();
+    lock.other_renewer = Some(OtherRenewer { pids: vec![30, 2, 3, 4, 5, 6], lives: Some(true) });
+    let found = release(&store, &lock);
+    assert_eq!(found.safe, Some(false), "{found:?}");
+    let told = found.checks.iter().find(|c| c.what == "no_other_renewer").unwrap();
+    let wanted = "one of the processes 30, 2, 3, 4, 5 and 1 more (the likeliest first) renewed it for its holder, and all of them live";
+    assert_eq!(told.found, wanted);
 }
 
 #[test]

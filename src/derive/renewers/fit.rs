@@ -31,6 +31,9 @@ const WRITES: [&str; 24] = [
     "msetex",
 ];
 
+/// What exporters call themselves. They write nothing, but `exec` is what they read by.
+const EXPORTER: &str = "dlock_exporter";
+
 /// How well a connection fits a renewal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
@@ -62,6 +65,7 @@ pub fn fit(connection: &Connection, (earlier, later): (Mono, Mono)) -> Fit {
     if used.until < earlier || began.from > later || is_subscriber || client.is_replication() {
         return Fit::Excluded;
     }
-    let is_write = WRITES.contains(&&*client.command);
+    // Anybody can call himself so: it is not enough to exclude him.
+    let is_write = WRITES.contains(&&*client.command) && &*client.name != EXPORTER;
     if is_write && used.from <= later { Fit::Match } else { Fit::Possible }
 }

@@ -78,14 +78,24 @@ impl Renewers {
         }
         let last = || self.weighed.iter().rev().take(AGREE);
         let fits = |w: &Weighed, pid: &i32| w.others.get(pid).is_some_and(|f| *f != Fit::Excluded);
-        for pid in last().next().into_iter().flat_map(|w| w.others.keys()) {
-            if self.others.1.len() < MOST_OTHERS
-                && last().all(|w| fits(w, pid))
-                && let Some(started) = started(*pid)
-            {
-                self.others.1.insert((*pid, started));
-            }
+        let newest = last().next().into_iter().flat_map(|w| w.others.keys());
+        let found: BTreeSet<(i32, u64)> = newest
+            .filter(|pid| last().all(|w| fits(w, pid)))
+            .filter_map(|pid| Some((*pid, started(*pid)?)))
+            .collect();
+        if found.is_empty() {
+            return;
         }
+        // Who only happened to be busy with each of a few renewals was not with others.
+        let is_ruled_out = |pid: &i32| last().any(|w| w.others.get(pid) == Some(&Fit::Excluded));
+        self.others.1.retain(|(pid, _)| !is_ruled_out(pid));
+        let room = MOST_OTHERS.saturating_sub(self.others.1.len());
+        self.others.1.extend(found.into_iter().take(room));
+    }
+
+    /// How many of the last renewals the last command of a process fits; who fits more is the likelier one.
+    pub fn matches(&self, pid: i32) -> usize {
+        self.weighed.iter().filter(|w| w.others.get(&pid) == Some(&Fit::Match)).count()
     }
 
     /// Takes a list of the primary's clients. `tenure` is when it was first seen, `own` the worker's processes.

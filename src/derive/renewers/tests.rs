@@ -145,3 +145,33 @@ fn who_renewed_is_kept_in_mind_for_the_tenure() {
     renewers.remember(|_| Some(7));
     assert!(others(&renewers, 1.0).is_empty());
 }
+
+#[test]
+fn who_is_ruled_out_by_a_later_renewal_is_no_renewer_and_who_fits_more_is_likelier() {
+    // A worker with a lock of its own writes when the first three are made, and not with the last; another one reads all the time.
+    let by = |r: f64| {
+        let healthy = if r < 130.0 { r } else { 50.0 };
+        vec![
+            Used(Some(OTHER), r, "pexpire"),
+            Used(Some(30), healthy, "pexpire"),
+            Used(Some(31), r + 1.0, "get"),
+        ]
+    };
+    let pids = |n: usize| {
+        let mut known = rounds(3, 5.0, false, by);
+        known.remember(|pid| Some(pid as u64));
+        if n > 3 {
+            let before = known.others.clone();
+            known = rounds(n, 5.0, false, by);
+            known.others = before;
+            known.remember(|pid| Some(pid as u64));
+        }
+        let all: Vec<i32> = known.others(at(1.0)).map(|(pid, _)| pid).collect();
+        (all, known)
+    };
+    let (three, _) = pids(3);
+    assert_eq!(three, [OTHER, 30, 31]);
+    let (four, known) = pids(4);
+    assert_eq!(four, [OTHER, 31], "30 did not make the last one");
+    assert!(known.matches(OTHER) > known.matches(31));
+}

@@ -1,20 +1,23 @@
 //! What became of a process that renewed a lock for the one that works. One that lives may renew again at any time, however
 //! long nothing was written.
 
+use std::cmp::Reverse;
+
 use crate::derive::State;
 use crate::derive::lock::Lock;
 use crate::observe::Mono;
 
-/// A process other than the worker's that was found to renew the lock of its present owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Processes other than the worker's one of which was found to renew the lock of its present owner. Two that write in the same
+/// rhythm cannot be told apart from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherRenewer {
-    /// The process, in the numbers of the procfs that the exporter reads.
-    pub pid: i32,
-    /// Whether it has connections; `None` if this host's sockets were not seen lately.
+    /// The processes, in the numbers of the procfs that the exporter reads, the likeliest first.
+    pub pids: Vec<i32>,
+    /// Whether they have connections; `None` if this host's sockets were not seen lately.
     pub lives: Option<bool>,
 }
 
-/// The one that matters most: that lives, or may, where there are several.
+/// Those that matter most: that live, or may.
 pub fn other_renewer(state: &State, lock: &Lock, now: Mono) -> Option<OtherRenewer> {
     let tenure = lock.tenure()?.first.span.done;
     let sockets = state.sockets.at(now);
@@ -24,10 +27,11 @@ pub fn other_renewer(state: &State, lock: &Lock, now: Mono) -> Option<OtherRenew
         (lives || !sockets.is_cut).then_some(lives)
     };
     let all = lock.renewers.others(tenure);
-    let all = all.map(|(pid, started)| OtherRenewer { pid, lives: lives(pid, started) });
-    all.min_by_key(|other| match other.lives {
-        Some(true) => 0,
-        None => 1,
-        Some(false) => 2,
-    })
+    let all: Vec<_> = all.map(|(pid, started)| (pid, lives(pid, started))).collect();
+    let worst = [Some(true), None, Some(false)].into_iter();
+    let lives = worst.into_iter().find(|l| all.iter().any(|(_, lives)| lives == l))?;
+    let same = all.iter().filter(|(_, l)| *l == lives);
+    let mut pids: Vec<i32> = same.map(|(pid, _)| *pid).collect();
+    pids.sort_by_key(|pid| Reverse(lock.renewers.matches(*pid)));
+    Some(OtherRenewer { pids, lives })
 }
