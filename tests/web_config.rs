@@ -1,6 +1,7 @@
 //! The door before everything that the exporter serves: TLS, certificates of clients, passwords, and what is said of a
 //! file with mistakes. A real Prometheus comes through it, and nobody else does.
 
+mod changes;
 mod client;
 mod raw;
 
@@ -195,12 +196,13 @@ fn a_file_that_changes_is_in_force_and_one_with_mistakes_is_told_and_is_not() {
     assert_eq!(reload.status, 500);
     assert!(reload.body.contains("key_file") && reload.body.contains("alice"), "{}", reload.body);
     let log = exporter.log();
-    for once in ["tls_server_config.key_file", "basic_auth_users.alice"] {
+    for each in ["tls_server_config.key_file", "basic_auth_users.alice"] {
         let told = log
             .lines()
-            .filter(|l| l.contains(once) && l.contains("alice") | l.contains("cannot be read"))
+            .filter(|l| l.contains(each) && l.contains("alice") | l.contains("cannot be read"))
             .count();
-        assert_eq!(told, 1, "{once}:\n{log}");
+        // When it was found, and to whoever asked for the reload.
+        assert_eq!(told, 2, "{each}:\n{log}");
     }
 
     fs::rename(format!("{key}.away"), &key).unwrap();

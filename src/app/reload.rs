@@ -51,6 +51,9 @@ impl Reloader {
         let at_the_door = self.door.reload().await;
         let own = self.reload_own().await;
         self.tell(at_the_door.clone().err()).await;
+        if own.is_ok() && at_the_door.is_ok() {
+            tracing::info!("configuration reloaded");
+        }
         match (own, at_the_door) {
             (Err(own), Err(door)) => Err(format!("{own}\n{door}")),
             (own, door) => own.and(door),
@@ -64,7 +67,6 @@ impl Reloader {
         match self.read(input).await {
             Some(Ok(config)) => {
                 self.put_in_force(config).await;
-                tracing::info!("configuration reloaded");
                 Ok(())
             }
             Some(Err(mistakes)) => {

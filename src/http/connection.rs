@@ -3,11 +3,13 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::response::Response;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -27,7 +29,10 @@ use crate::clock;
 /// Longest wait for a handshake.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
-/// Longest wait for a whole request header. It also ends idle connections, so that it is longer than the usual minute
+/// Longest wait for the first request that is let in.
+pub(super) const FIRST_WAIT: Duration = Duration::from_secs(10);
+
+/// Longest wait for a whole request header after that. It also ends idle connections, so that it is longer than the usual minute
 /// between two scrapes.
 pub(super) const HEADER_WAIT: Duration = Duration::from_secs(90);
 
@@ -107,12 +112,24 @@ where
     let routes = TowerToHyperService::new(router);
     let activity = Activity::new();
     let all = activity.clone();
+    // What the client showed in its handshake, it showed to the door of then.
+    let shown_to = came_by.clone();
+    let let_in = Arc::new(AtomicBool::new(false));
+    let was = let_in.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (door, routes, open) = (door.clone(), routes.clone(), all.begin());
+        let (shown_to, let_in) = (shown_to.clone(), was.clone());
         async move {
             let state = door.state().await;
-            let mut response: Response = match door.admit(&state, from, request.headers()).await {
-                Ok(()) => hyper::service::Service::call(&routes, request).await?,
+            let admitted = match state.serves_those_of(&shown_to) {
+                true => door.admit(&state, from, request.headers()).await,
+                false => Err(come_again()),
+            };
+            let mut response: Response = match admitted {
+                Ok(()) => {
+                    let_in.store(true, Ordering::Relaxed);
+                    hyper::service::Service::call(&routes, request).await?
+                }
                 Err(refusal) => refusal,
             };
             state.dress(&mut response);
@@ -127,6 +144,7 @@ where
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
+        () = never_let_in(&let_in, &activity) => return,
         () = async {
             tokio::select! {
                 () = stopped(&mut shutdown) => {}
@@ -189,6 +207,21 @@ async fn stalled(activity: &Activity, http2: bool) {
 
 fn is_stalled(activity: &Activity) -> bool {
     activity.is_stalled(WRITE_WAIT, clock::mono())
+}
+
+/// Until a connection has had its time to show that it belongs here, and none of its requests was let in. One that waits for
+/// its password to be checked has its answer first.
+async fn never_let_in(let_in: &AtomicBool, activity: &Activity) {
+    sleep(FIRST_WAIT).await;
+    while let_in.load(Ordering::Relaxed) || activity.idle(clock::mono()).is_zero() {
+        sleep(FIRST_WAIT / 10).await;
+    }
+}
+
+/// The answer on a connection whose handshake was asked for less than is asked now.
+fn come_again() -> Response {
+    let why = "More is asked of connections now: come in again.\n";
+    (StatusCode::MISDIRECTED_REQUEST, [("connection", "close")], why).into_response()
 }
 
 /// Whether the client speaks something else than TLS, by its first byte; not read, so that TLS still finds it.

@@ -1,5 +1,5 @@
-//! Room for so many connections. When it is full, who comes takes the place of the connection that has waited longest for a
-//! request, so that idle ones, and those that never finish a request, keep nobody out. One that is being answered keeps its
+//! Room for so many connections. When it is full, who comes takes the place of one that was never let in, else of the one that
+//! has waited longest for a request, so that idle ones, and those that never finish a request, keep nobody out. One that is being answered keeps its
 //! place.
 
 use std::collections::BTreeMap;
@@ -27,11 +27,14 @@ struct Inner {
     waiting: Mutex<Waiting>,
 }
 
-/// Connections that wait for a request, the longest first.
+/// Whether a request of it was ever let in, and its turn.
+type At = (bool, u64);
+
+/// Connections that wait for a request: those that were never let in first, and then the longest first.
 #[derive(Default)]
 struct Waiting {
     next: u64,
-    row: BTreeMap<u64, Arc<Notify>>,
+    row: BTreeMap<At, Arc<Notify>>,
 }
 
 /// A connection's place.
@@ -48,7 +51,9 @@ struct State {
     /// Requests that are being answered; HTTP/2 has several.
     open: usize,
     /// Where it stands in the row, while there are none.
-    at: Option<u64>,
+    at: Option<At>,
+    /// A request of it was let in.
+    let_in: bool,
 }
 
 /// A request is being answered.
@@ -95,7 +100,7 @@ impl Place {
     /// It waits for a request from now on.
     fn wait(&self, state: &mut State) {
         let mut waiting = self.room.waiting();
-        let at = waiting.next;
+        let at = (state.let_in, waiting.next);
         waiting.next += 1;
         waiting.row.insert(at, self.leave.clone());
         state.at = Some(at);
@@ -104,6 +109,7 @@ impl Place {
     fn busy(self: &Arc<Self>) -> Busy {
         let mut state = self.state();
         state.open += 1;
+        state.let_in = true;
         if let Some(at) = state.at.take() {
             self.room.waiting().row.remove(&at);
         }
@@ -204,9 +210,9 @@ mod tests {
         drop(second);
         let fourth = timeout(SOON, coming).await.unwrap().unwrap();
         assert!(!leaves(&fourth).await);
-        // A request moves a connection to the end of the row.
-        drop(answered);
+        // A request moves a connection to the end of the row, behind all that were never let in.
         drop(third.busy());
+        drop(answered);
         let coming = tokio::spawn({
             let room = room.clone();
             async move { room.place().await }
@@ -227,7 +233,7 @@ mod tests {
         });
         let busy = loop {
             tokio::task::yield_now().await;
-            if !room.waiting().row.contains_key(&0) {
+            if !room.waiting().row.contains_key(&(false, 0)) {
                 break first.busy();
             }
         };

@@ -15,7 +15,7 @@ use super::connection::{connection, stopped};
 use super::door::Door;
 use super::room::Room;
 
-/// Connections at a time. With more, the one that waits longest for a request gives way.
+/// Connections at a time. With more, one that was never let in gives way, else the one that waits longest for a request.
 const CONNECTIONS: usize = 512;
 
 /// Serves until `shutdown` becomes true or its sender is gone, then lets answers under way finish for up to `drain`.
@@ -109,16 +109,18 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::connection::{BUFFER, HEADER_WAIT, HEADERS, WRITE_WAIT};
+    use crate::http::connection::{BUFFER, FIRST_WAIT, HEADER_WAIT, HEADERS, WRITE_WAIT};
     use crate::http::shared::{PAGES, SCRAPES};
 
     #[test]
     fn limits_are_those_of_the_readme() {
         let readme = include_str!("../../README.md");
         let (headers, writes) = (HEADER_WAIT.as_secs(), WRITE_WAIT.as_secs());
+        let first = FIRST_WAIT.as_secs();
         for row in [
             format!("| connections | {CONNECTIONS} |"),
             format!("| a request's line and headers | {BUFFER} bytes, {HEADERS} headers |"),
+            format!("| wait for a first request that is let in | {first} s |"),
             format!("| wait for a request, and for its last header | {headers} s |"),
             format!("| wait for a client that takes nothing of its answer | {writes} s |"),
             format!("| scrapes at a time | {SCRAPES} |"),

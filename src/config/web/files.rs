@@ -1,9 +1,12 @@
 //! The files of a web configuration: read whole and bounded, and summed up, so that a change of any of them is seen by
 //! its content. Paths that do not begin with `/` are taken from the directory of the web configuration.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use super::super::checks::{self, Wrong};
@@ -50,12 +53,21 @@ impl Files {
     }
 }
 
+/// Opened without waiting, and looked at then: what was a file a moment ago may be a pipe now, which nobody may ever write.
+fn opened(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
+}
+
 fn bounded(path: &Path) -> Result<Vec<u8>, Wrong> {
     let path = checks::file(&path.to_string_lossy())?;
     let shown = quoted(&path.to_string_lossy());
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(&path);
-    match opened.and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)) {
+    match opened(&path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)) {
         Ok(_) if bytes.len() as u64 > MAX_BYTES => {
             Err((format!("{shown} is larger than 1 MiB"), "is this the right file?".into()))
         }

@@ -69,6 +69,12 @@ fn made(path: &Path, files: &mut Files, report: &Report) -> Option<Web> {
     Some(Web { tls: Some(tls), ..draft.web })
 }
 
+/// Blank lines, comments and borders of documents only.
+fn is_blank(text: &str) -> bool {
+    let mut lines = text.lines().map(|line| line.trim_start_matches('\u{feff}').trim());
+    lines.all(|line| line.is_empty() || line.starts_with('#') || matches!(line, "---" | "..."))
+}
+
 fn draft(text: &str, report: &Report) -> Option<Draft> {
     let values = layers::alone(text, &WEB, report)?;
     let top = Cursor::top(&values, &WEB, report)?;
@@ -79,6 +85,7 @@ fn draft(text: &str, report: &Report) -> Option<Draft> {
         headers: http.and_then(|http| http.table("headers")).map_or_else(Vec::new, headers::read),
         users: users::read(&top),
         rate_limit: rate_limit::read(&top),
+        is_blank: is_blank(text),
     };
     let tls = match top.has("tls_server_config") {
         true => Some(tls::read(&top.table("tls_server_config")?)),

@@ -25,6 +25,8 @@ pub struct Web {
     pub users: BTreeMap<String, User>,
     /// How many requests are taken.
     pub rate_limit: Option<RateLimit>,
+    /// Nothing is written there, not even `{}`: so a file looks that is being written, or was cut short.
+    pub is_blank: bool,
 }
 
 /// What one file says before those that it names are read.

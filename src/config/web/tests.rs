@@ -231,7 +231,7 @@ fn each_mistake_is_told_by_its_key_with_a_way_out() {
         ),
         (
             "basic_auth_users: { 'a:b': $2y$04$......................Wj8bWl5dxQjvJQUl7IBTVnBGKzdh4ZK }",
-            "no client can send this name",
+            "basic_auth_users: has a name that no client can send",
         ),
         ("rate_limit: { interval: 1s }", "rate_limit.burst: missing"),
         ("rate_limit: { interval: 1, burst: 1 }", "`1` has no unit"),

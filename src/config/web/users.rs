@@ -27,8 +27,11 @@ pub(super) fn read(top: &Cursor<'_>) -> BTreeMap<String, User> {
     }
     for (name, hash) in pairs {
         if name.is_empty() || name.contains(':') || name.chars().any(char::is_control) {
-            // The header cannot carry it: a colon ends the name there.
-            hash.wrong("no client can send this name", "use a name without `:`");
+            // The header cannot carry it: a colon ends the name there. It is not repeated, as whoever wrote a colon may have
+            // put the password behind it.
+            let reason = "has a name that no client can send";
+            top.wrong("basic_auth_users", reason, "use names without `:`, and hashes behind them");
+            continue;
         }
         let text = hash.text.trim();
         match text.parse::<HashParts>() {

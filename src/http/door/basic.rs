@@ -15,7 +15,10 @@ pub struct Shown {
 
 /// What is shown, if it is in this form.
 pub fn credentials(headers: &HeaderMap) -> Option<Shown> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    // With several, what is between here and the client may have looked at another one.
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let value = value.to_str().ok()?;
     let (scheme, coded) = value.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
@@ -58,6 +61,11 @@ mod tests {
         ] {
             assert_eq!(read(odd), None, "{odd}");
         }
+        let mut two = HeaderMap::new();
+        two.append(AUTHORIZATION, "Basic YTpi".parse().unwrap());
+        assert!(credentials(&two).is_some());
+        two.append(AUTHORIZATION, "Basic YTpi".parse().unwrap());
+        assert!(credentials(&two).is_none());
         assert!(credentials(&HeaderMap::new()).is_none());
     }
 }

@@ -9,7 +9,7 @@ pub type Of = [u8; 32];
 /// Most results of either kind; the oldest makes way.
 const MOST: usize = 100;
 
-/// Results of one set of users.
+/// Results of both kinds.
 #[derive(Default)]
 pub struct Kept {
     right: Oldest,

@@ -2,19 +2,22 @@
 //! at. Nothing passes it by, health included. It is read anew when one of its files changes; one with mistakes is told
 //! once, and the door stays as it was.
 
+mod asks;
 mod basic;
 mod bucket;
 mod client_certs;
 mod kept;
 mod network;
 mod passwords;
+mod queue;
 mod reread;
 mod sans;
 mod state;
+mod take;
 mod tls;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use axum::http::header::{RETRY_AFTER, TRANSFER_ENCODING, WWW_AUTHENTICATE};
@@ -26,6 +29,7 @@ use super::shared::busy;
 use crate::clock;
 use crate::config::Mistakes;
 use crate::config::web::{self, Loaded};
+use crate::observe::Mono;
 pub(super) use network::Network;
 use passwords::{Passwords, Verdict};
 use reread::Looks;
@@ -44,6 +48,8 @@ pub struct Door {
     trouble: watch::Sender<Option<String>>,
     /// Told when another state comes into force.
     changed: watch::Sender<()>,
+    /// Files that ask for less than is in force, and when they were seen first.
+    less: Mutex<Option<([u8; 32], Mono)>>,
 }
 
 impl Door {
@@ -69,6 +75,7 @@ impl Door {
             looks: Arc::default(),
             trouble: watch::Sender::new(None),
             changed: watch::Sender::new(()),
+            less: Mutex::default(),
         })
     }
 
@@ -114,40 +121,6 @@ impl Door {
             Verdict::Right => Ok(()),
             Verdict::Wrong => Err(unauthorized()),
             Verdict::Busy => Err(busy("Too many passwords to check at a time.\n")),
-        }
-    }
-
-    /// Takes what was read: puts it in force if it is another one and right.
-    fn take(&self, loaded: Loaded) -> Result<(), String> {
-        let state = match loaded.web {
-            Ok(web) => State::of(&web).map_err(|reason| vec![reason]),
-            Err(mistakes) => Err(mistakes.iter().map(ToString::to_string).collect()),
-        };
-        match state {
-            Ok(state) => {
-                let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
-                if *in_force != loaded.digest {
-                    *in_force = loaded.digest;
-                    tracing::info!(tls = state.tls.is_some(), "web configuration read anew");
-                    state.warn();
-                    self.state.store(Arc::new(state));
-                    self.changed.send_replace(());
-                }
-                if self.trouble.send_if_modified(|trouble| trouble.take().is_some()) {
-                    tracing::info!("web configuration has no mistakes any more");
-                }
-                Ok(())
-            }
-            Err(mistakes) => {
-                let text = mistakes.join("\n");
-                if self.trouble.borrow().as_ref() != Some(&text) {
-                    for mistake in &mistakes {
-                        tracing::error!(%mistake, "web configuration not read anew, the old one stays in force");
-                    }
-                    self.trouble.send_replace(Some(text.clone()));
-                }
-                Err(text)
-            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Checks passwords with bcrypt: one at a time, with a short queue that no single network can fill. Scrapes whose result
 //! is kept wait for none of it. How long a refusal takes must not tell whether there is such a user.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -10,11 +10,8 @@ use tokio::sync::Semaphore;
 use super::Network;
 use super::basic::Shown;
 use super::kept::{Kept, Of};
+use super::queue::Queue;
 use crate::config::web::User;
-
-/// Most that wait or are at work, and most of them from one network.
-const WAITING: u32 = 16;
-const WAITING_FROM_ONE: u32 = 4;
 
 /// What came of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,35 +24,18 @@ pub enum Verdict {
     Busy,
 }
 
-/// The users of one web configuration, with the results of their passwords.
+/// The users of one web configuration.
 pub struct Users {
     by_name: BTreeMap<String, User>,
     /// The highest cost of all: what every refusal costs.
     most: u32,
-    salt: [u8; 16],
-    kept: Mutex<Kept>,
 }
 
 impl Users {
-    /// No result is known yet.
+    /// As they are configured.
     pub fn new(by_name: BTreeMap<String, User>) -> Self {
         let most = by_name.values().map(|user| user.cost).max().unwrap_or_default();
-        // It keeps digests of this process from being looked up in a table; nobody is shown one.
-        let salt = fastrand::u128(..).to_le_bytes();
-        Self { by_name, most, salt, kept: Mutex::default() }
-    }
-
-    fn kept(&self, of: &Of) -> Option<bool> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(of)
-    }
-
-    fn of(&self, shown: &Shown) -> Of {
-        let mut sum = Sha256::new();
-        sum.update(self.salt);
-        sum.update((shown.name.len() as u64).to_le_bytes());
-        sum.update(&shown.name);
-        sum.update(&shown.password);
-        sum.finalize().into()
+        Self { by_name, most }
     }
 
     /// Whether that is this user's password. Takes as many rounds if there is no such user, and if his own hash has
@@ -78,15 +58,20 @@ fn round(cost: u32, password: &[u8]) {
     let _ = std::hint::black_box(bcrypt::hash_with_salt(password, cost, [0; 16]).is_ok());
 }
 
-/// The queue, which outlives a change of the users.
+/// The queue and the results, which outlive a change of the users.
 pub struct Passwords {
     turn: Arc<Semaphore>,
-    waiting: Mutex<HashMap<Network, u32>>,
+    queue: Arc<Queue>,
+    salt: [u8; 16],
+    kept: Mutex<Kept>,
 }
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self { turn: Arc::new(Semaphore::new(1)), waiting: Mutex::default() }
+        // It keeps digests of this process from being looked up in a table; nobody is shown one.
+        let salt = fastrand::u128(..).to_le_bytes();
+        let turn = Arc::new(Semaphore::new(1));
+        Self { turn, queue: Arc::default(), salt, kept: Mutex::default() }
     }
 }
 
@@ -99,55 +84,49 @@ impl Passwords {
         shown: Shown,
     ) -> Verdict {
         let verdict = |is_right| if is_right { Verdict::Right } else { Verdict::Wrong };
-        let of = users.of(&shown);
-        if let Some(known) = users.kept(&of) {
+        let of = self.of(users, &shown);
+        if let Some(known) = self.kept(&of) {
             return verdict(known);
         }
-        let Some(place) = self.enter(from) else { return Verdict::Busy };
+        let Some((place, mut displaced)) = self.queue.enter(from) else { return Verdict::Busy };
+        let turn = tokio::select! {
+            turn = self.turn.clone().acquire_owned() => turn,
+            _ = &mut displaced => return Verdict::Busy,
+        };
         // The semaphore is never closed.
-        let Ok(turn) = self.turn.clone().acquire_owned().await else { return Verdict::Busy };
+        let Ok(turn) = turn else { return Verdict::Busy };
+        if !place.is_at_work() {
+            return Verdict::Busy;
+        }
         // Somebody before may have shown the same.
-        if let Some(known) = users.kept(&of) {
+        if let Some(known) = self.kept(&of) {
             return verdict(known);
         }
-        let users = users.clone();
+        let (users, all) = (users.clone(), self.clone());
         let work = move || {
             // Held until it is done, though the client may have gone.
             let _held = (place, turn);
             let is_right = users.verify(&shown);
-            users.kept.lock().unwrap_or_else(PoisonError::into_inner).put(of, is_right);
+            all.kept.lock().unwrap_or_else(PoisonError::into_inner).put(of, is_right);
             is_right
         };
         tokio::task::spawn_blocking(work).await.map_or(Verdict::Busy, verdict)
     }
 
-    fn enter(self: &Arc<Self>, from: Network) -> Option<Place> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: u32 = waiting.values().sum();
-        let own = waiting.get(&from).copied().unwrap_or_default();
-        if all >= WAITING || own >= WAITING_FROM_ONE {
-            return None;
-        }
-        waiting.insert(from, own + 1);
-        Some(Place { passwords: self.clone(), from })
+    fn kept(&self, of: &Of) -> Option<bool> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(of)
     }
-}
 
-/// A place in the queue.
-struct Place {
-    passwords: Arc<Passwords>,
-    from: Network,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut waiting = self.passwords.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = waiting.get_mut(&self.from) {
-            *own = own.saturating_sub(1);
-            if *own == 0 {
-                waiting.remove(&self.from);
-            }
+    /// The hash is part of it: a result is of use for as long as the user has the same one, whatever else changes.
+    fn of(&self, users: &Users, shown: &Shown) -> Of {
+        let hash = users.by_name.get(&shown.name).map_or("", |user| user.hash.reveal());
+        let mut sum = Sha256::new();
+        sum.update(self.salt);
+        for part in [shown.name.as_bytes(), hash.as_bytes(), &shown.password] {
+            sum.update((part.len() as u64).to_le_bytes());
+            sum.update(part);
         }
+        sum.finalize().into()
     }
 }
 
@@ -214,8 +193,15 @@ mod tests {
                 assert_eq!(came, verdict, "{name} {password}");
             }
         }
-        assert_eq!(users.kept(&users.of(&shown("a", "a's"))), Some(true));
-        assert!(passwords.waiting.lock().unwrap().is_empty());
+        assert_eq!(passwords.kept(&passwords.of(&users, &shown("a", "a's"))), Some(true));
+        assert_eq!(passwords.queue.of(from), 0);
+        // Other users: who has the same hash has the same result, though nobody's turn comes.
+        let _turn = passwords.turn.clone().acquire_owned().await.unwrap();
+        let hash = |name: &str| users.by_name[name].clone();
+        let next = [("a", hash("a")), ("b", hash("a"))].map(|(n, user)| (n.to_owned(), user));
+        let next = Arc::new(Users::new(next.into()));
+        assert_eq!(passwords.check(&next, from, shown("a", "a's")).await, Verdict::Right);
+        assert_eq!(passwords.kept(&passwords.of(&next, &shown("b", "b's"))), None);
     }
 
     #[tokio::test]
@@ -234,17 +220,27 @@ mod tests {
                 waiting.spawn(check(n, format!("{n} {guess}")));
             }
             // Polled once each, until they wait.
-            while passwords.waiting.lock().unwrap().get(&network(n)) != Some(&4) {
+            while passwords.queue.of(network(n)) != 4 {
                 tokio::task::yield_now().await;
             }
             assert_eq!(check(n, "one more".into()).await, Verdict::Busy);
         }
-        assert_eq!(check(9, "another network's".into()).await, Verdict::Busy);
+        // Whoever comes from elsewhere takes a place of one that has many, and keeps it.
+        waiting.spawn(check(9, "another network's".into()));
+        while passwords.queue.of(network(9)) != 1 {
+            tokio::task::yield_now().await;
+        }
+        waiting.spawn(check(10, "another's".into()));
         // What was right before needs no place.
         assert_eq!(check(9, "a's".into()).await, Verdict::Right);
         drop(turn);
-        assert!(waiting.join_all().await.iter().all(|v| *v == Verdict::Wrong));
-        assert_eq!(check(9, "another network's".into()).await, Verdict::Wrong);
-        assert!(passwords.waiting.lock().unwrap().is_empty());
+        let came = waiting.join_all().await;
+        assert_eq!(came.iter().filter(|v| **v == Verdict::Busy).count(), 2);
+        assert_eq!(came.iter().filter(|v| **v == Verdict::Wrong).count(), 16);
+        assert_eq!(
+            passwords.kept(&passwords.of(&users, &shown("a", "another network's"))),
+            Some(false)
+        );
+        assert!((1..=10).all(|n| passwords.queue.of(network(n)) == 0));
     }
 }

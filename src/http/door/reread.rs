@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
+use super::take::Why;
 use super::{Door, State};
 use crate::clock;
 use crate::config::web;
@@ -31,7 +32,7 @@ impl Door {
             && clock::mono().since(*last) >= FRESH
         {
             // One that takes longer is finished all the same.
-            let _ = timeout(MOMENT, self.look(last)).await;
+            let _ = timeout(MOMENT, self.look(last, Why::Look)).await;
         }
         self.state.load_full()
     }
@@ -41,7 +42,7 @@ impl Door {
         let Some(path) = &self.path else { return Ok(()) };
         let look = async {
             let last = self.looks.clone().lock_owned().await;
-            self.look(last).await
+            self.look(last, Why::Reload).await
         };
         match timeout(RELOAD, look).await {
             Ok(Ok(outcome)) => outcome,
@@ -56,11 +57,12 @@ impl Door {
     fn look(
         self: &Arc<Self>,
         mut last: tokio::sync::OwnedMutexGuard<Mono>,
+        why: Why,
     ) -> JoinHandle<Result<(), String>> {
         let door = self.clone();
         spawn_blocking(move || {
             let outcome = match &door.path {
-                Some(path) => door.take(web::load(path)),
+                Some(path) => door.take(web::load(path), why, clock::mono()),
                 None => Ok(()),
             };
             *last = clock::mono();

@@ -6,6 +6,7 @@ use axum::http::header::{HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use axum::response::Response;
 use rustls::ServerConfig;
 
+use super::asks::Asks;
 use super::bucket::Bucket;
 use super::passwords::Users;
 use super::tls;
@@ -21,6 +22,8 @@ pub struct State {
     /// How many requests are taken; all if absent.
     pub(super) bucket: Option<Bucket>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// All that is asked of whoever comes.
+    pub(super) asks: Asks,
 }
 
 impl State {
@@ -40,6 +43,7 @@ impl State {
             users: (!web.users.is_empty()).then(|| Arc::new(Users::new(web.users.clone()))),
             bucket: web.rate_limit.map(Bucket::new),
             headers: web.headers.iter().filter_map(header).collect(),
+            asks: Asks::of(web),
         })
     }
 
@@ -50,6 +54,11 @@ impl State {
                 "basic_auth_users without tls_server_config: whoever sees the traffic reads the passwords"
             );
         }
+    }
+
+    /// Whether a connection that came in by the other one may be asked for nothing more than its requests show.
+    pub fn serves_those_of(&self, other: &Self) -> bool {
+        self.asks.is_met_by(&other.asks)
     }
 
     /// Puts the configured headers on an answer, over those that it has.
