@@ -56,7 +56,10 @@ impl Reloader {
         }
         match (own, at_the_door) {
             (Err(own), Err(door)) => Err(format!("{own}\n{door}")),
-            (own, door) => own.and(door),
+            (Ok(()), Err(door)) => Err(format!(
+                "{door}\nThe configuration proper was taken."
+            )),
+            (own, _) => own,
         }
     }
 
