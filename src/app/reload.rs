@@ -56,9 +56,7 @@ impl Reloader {
         }
         match (own, at_the_door) {
             (Err(own), Err(door)) => Err(format!("{own}\n{door}")),
-            (Ok(()), Err(door)) => Err(format!(
-                "{door}\nThe configuration proper was taken."
-            )),
+            (Ok(()), Err(door)) => Err(format!("{door}\nThe configuration proper was taken.")),
             (own, _) => own,
         }
     }

@@ -54,7 +54,9 @@ pub async fn reload(State(shared): State<Shared>, headers: HeaderMap) -> Respons
 }
 
 fn failed(why: &str) -> Response {
-    let text = format!("Reload failed; of each file with a mistake the earlier one stays in force:\n{why}\n");
+    let text = format!(
+        "Reload failed; of each file with a mistake the earlier one stays in force:\n{why}\n"
+    );
     (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
 }
 
