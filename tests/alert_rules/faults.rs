@@ -164,7 +164,7 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
         let mut n = 0;
         seeded.retain(|_| {
             n += 1;
-            n % 3 == 1
+            n % 6 == 1
         });
     }
     assert!(seeded.len() > 60, "too few faults: {}", seeded.len());
