@@ -160,14 +160,14 @@ fn the_unit_tests_of_the_rules_see_seeded_faults() {
                 && !allowed::is(&m.line())
                 && seen.insert((m.place, m.change.kind))
         });
-        // They keep a processor from the live tests beside them: two of three are left to the long run.
+        // They keep a processor from the live tests beside them: five of six are left to the long run.
         let mut n = 0;
         seeded.retain(|_| {
             n += 1;
             n % 6 == 1
         });
     }
-    assert!(seeded.len() > 60, "too few faults: {}", seeded.len());
+    assert!(seeded.len() > 40, "too few faults: {}", seeded.len());
 
     let next = AtomicUsize::new(0);
     let survivors = Mutex::new(Vec::new());
