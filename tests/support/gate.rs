@@ -3,6 +3,7 @@
 //! it can stand before any server, and its nonsense is the same for all.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -51,15 +52,7 @@ pub struct Gate {
 impl Gate {
     /// On a free TCP port; it leads nowhere yet.
     pub fn start() -> Self {
-        // Kept beside those that listen, so that the port is nobody else's in between.
-        let kept = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-        let port = kept.local_addr().expect("a bound socket has an address").port();
-        Self::with(port, |address, way, server| {
-            Box::pin(async move {
-                let _kept = kept;
-                serve(address, way, server).await;
-            })
-        })
+        Self::with(own_port(), |address, way, server| Box::pin(serve(address, way, server)))
     }
 
     /// The same for datagrams.
@@ -104,6 +97,16 @@ impl Drop for Gate {
 
 type Server = Arc<watch::Sender<Option<SocketAddr>>>;
 type Pinned = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A port that nobody is given while the gate is between two listeners: below those that kernels choose.
+fn own_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = std::process::id() as u16 % 10_000;
+    let free = |port: &u16| std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let ports = (0..10_000)
+        .map(|_| 20_000 + first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 10_000);
+    ports.into_iter().find(free).expect("one of ten thousand ports is free")
+}
 
 fn socket(address: SocketAddr) -> TcpSocket {
     let socket = TcpSocket::new_v4().expect("a socket");

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Shares of the machine: so many ordinary live tests run at a time.
-const ALL: usize = 4;
+const ALL: usize = 3;
 
 static TAKEN: Mutex<State> = Mutex::new(State { taken: 0, whole_waits: 0 });
 static GIVEN_BACK: Condvar = Condvar::new();
