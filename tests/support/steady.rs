@@ -104,10 +104,6 @@ impl Steady {
         for (share, limit) in [(0.95, AT_ONCE), (1.0, LONGEST)] {
             let (took, idle) = (seen.took.quantile(share), machine.quantile(share));
             let count = seen.took.count();
-            // Of a few dozen that is two or three of them, which may all have met the same stall of the machine.
-            if share < 1.0 && count < 200 {
-                continue;
-            }
             if took > limit + idle * 2 {
                 return Err(format!(
                     "{share} of {count} scrapes took {took:?} at most; {limit:?} and twice the machine's own {idle:?} are allowed"
